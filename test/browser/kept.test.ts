@@ -88,6 +88,11 @@ browserTest('two people share a notebook, both change it, and merge cell by cell
   await group.getByRole('button', { name: 'SQL' }).click();
   await write(page, 'cell_2', 'SELECT 2 AS second');
   await save(page, 1);
+  // What is entered at once must survive the answer with the shares there are.
+  await page.route('**/notebooks/*', async (route) => {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await route.continue();
+  });
   await menu(page, 'Share');
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('User, service account or group').fill('ben');

@@ -268,7 +268,7 @@ browserTest(
       page.on('request', (request) => sent.push(statementOf(request)));
       const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
       const fields = page.locator('.parameters label');
-      t.true(await fields.filter({ hasText: '@symbol' }).locator('.choices-arrow').isVisible());
+      await fields.filter({ hasText: '@symbol' }).locator('.choices-arrow').waitFor();
       t.is(await page.locator('.choices-arrow').count(), 1, 'a field of a list looks like one');
       await symbol.focus();
       await page.locator('datalist option').first().waitFor({ state: 'attached' });

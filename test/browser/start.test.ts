@@ -38,6 +38,31 @@ browserTest('an empty database begins with three ways to the first rows', async 
   );
 });
 
+browserTest('a page opened while the tables are read is not replaced by the start', async (t) => {
+  await onPage(
+    t,
+    async ({ page }) => {
+      let release = (): void => undefined;
+      const released = new Promise<void>((resolve) => (release = resolve));
+      await page.route('**/exec?*', async (route) => {
+        await released;
+        await route.continue();
+      });
+      // The address changes before the page hears of it; here it never hears.
+      await page.addInitScript(
+        "addEventListener('hashchange', (event) => event.stopImmediatePropagation())",
+      );
+      await page.goto(`${server().url}/`);
+      await page.locator('.editor-host.ready').waitFor({ state: 'attached' });
+      await page.evaluate("location.hash = '#tables'");
+      release();
+      await page.locator('.side[aria-busy="false"]').waitFor({ state: 'attached' });
+      t.is(new URL(page.url()).hash, '#tables');
+    },
+    { page: 'sql' },
+  );
+});
+
 browserTest('the demonstration data is made, drawn, and removed again', async (t) => {
   await onPage(
     t,

@@ -60,9 +60,12 @@ export function ShareDialog(props: {
     >
       <Failure text={failure()} />
       <p>What its statements may read is decided by the rights of who runs them.</p>
-      <ShareList shares={shares()} onChange={setShares} />
-      <AddShare name={name()} onInput={setName} onAdd={add} />
-      <LinkChoice isOn={hasLink()} address={link()} onChange={setLink} />
+      {/* What the server answers would replace what was entered before it. */}
+      <Show when={isRead()}>
+        <ShareList shares={shares()} onChange={setShares} />
+        <AddShare name={name()} onInput={setName} onAdd={add} />
+        <LinkChoice isOn={hasLink()} address={link()} onChange={setLink} />
+      </Show>
     </FormDialog>
   );
 }

@@ -49,6 +49,13 @@ export function openPage(page: PageName, subject = ''): void {
   setSpot(spotOf(location.hash));
 }
 
+/** Brings a page to the front, unless the address names one that is not in front yet. */
+export function openFirst(page: PageName): void {
+  if (!spotOf(location.hash).isNamed) {
+    openPage(page);
+  }
+}
+
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

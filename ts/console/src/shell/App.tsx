@@ -27,7 +27,7 @@ import { HelpDialog } from './HelpDialog.js';
 import { Icon, Logo, type IconName } from '../ui/icons.js';
 import { MenuLayer } from '../ui/Menu.js';
 import { Page } from './Page.js';
-import { addressOf, openPage, spot, type PageName } from '../page/pages.js';
+import { addressOf, openFirst, openPage, spot, type PageName } from '../page/pages.js';
 import { takeDrops } from './drops.js';
 import { handleShortcut } from './shortcuts.js';
 import { StatusBar } from './StatusBar.js';
@@ -68,7 +68,7 @@ export function App(props: { session: Session }): JSX.Element {
   // A visitor with a link stays on its page; a page without tables and drafts begins with a start.
   createEffect(() => {
     if (isEmpty(session) && session.workspace.isUntouched && !spot().isNamed) {
-      openPage('start');
+      openFirst('start');
     }
   });
 
