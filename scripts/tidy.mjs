@@ -17,11 +17,11 @@ import { deadCode } from './dead-code.mjs';
 import { unreadFields } from './whole-nodes.mjs';
 import { insteadOf } from './words.mjs';
 
-const LONGEST_LINE = 100;
-const LONGEST_FUNCTION = 70;
+const MAX_LINE_LENGTH = 100;
+const MAX_FUNCTION_LINES = 70;
 const WARN_FILE = 600;
-const LONGEST_FILE = 1000;
-const LARGEST_FOLDER = 25;
+const MAX_FILE_LINES = 1000;
+const MAX_FOLDER_FILES = 25;
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
 const TEXT = new Set([...CODE, '.md', '.json', '.jsonl', '.toml', '.yml', '.yaml', '.html', '.sh']);
 // Recorded or generated: their lines are data.
@@ -144,8 +144,8 @@ function checkFolders() {
   const code = files.filter((file) => /^ts\/.*\.tsx?$/.test(file) && existsSync(join(root, file)));
   for (const folder of new Set(code.map(dirname))) {
     const { length } = code.filter((file) => dirname(file) === folder);
-    if (length > LARGEST_FOLDER) {
-      problems.push(`${folder}: ${length} files in one folder, at most ${LARGEST_FOLDER}`);
+    if (length > MAX_FOLDER_FILES) {
+      problems.push(`${folder}: ${length} files in one folder, at most ${MAX_FOLDER_FILES}`);
     }
   }
 }
@@ -164,8 +164,8 @@ function checkText(file, text) {
   const lines = text.split('\n');
   lines.forEach((line, index) => {
     const place = `${file}:${index + 1}`;
-    if (isCode && [...line].length > LONGEST_LINE) {
-      problems.push(`${place}: ${[...line].length} characters, at most ${LONGEST_LINE}`);
+    if (isCode && [...line].length > MAX_LINE_LENGTH) {
+      problems.push(`${place}: ${[...line].length} characters, at most ${MAX_LINE_LENGTH}`);
     }
     if (isCode && REMINDER.test(line)) {
       problems.push(`${place}: a reminder needs its issue number, (#N)`);
@@ -193,8 +193,8 @@ function checkSize(file, lines) {
   const testsAt = lines.findIndex((line) => line.trim() === '#[cfg(test)]');
   const isTest = /(^|\/)tests?\//.test(file);
   const own = testsAt >= 0 ? testsAt : lines.length;
-  if (own > LONGEST_FILE && !isTest) {
-    problems.push(`${file}: ${own} lines without tests, at most ${LONGEST_FILE}`);
+  if (own > MAX_FILE_LINES && !isTest) {
+    problems.push(`${file}: ${own} lines without tests, at most ${MAX_FILE_LINES}`);
   } else if (own > WARN_FILE && !isTest) {
     warnings.push(`${file}: ${own} lines without tests, better at most ${WARN_FILE}`);
   }
@@ -215,9 +215,9 @@ function checkFunctions(file, lines) {
     const close = `${match[1]}}`;
     const end = lines.findIndex((other, at) => at >= index && other.startsWith(close));
     const length = end - index + 1;
-    if (end >= 0 && length > LONGEST_FUNCTION) {
+    if (end >= 0 && length > MAX_FUNCTION_LINES) {
       problems.push(
-        `${file}:${index + 1}: function ${name} has ${length} lines, at most ${LONGEST_FUNCTION}`,
+        `${file}:${index + 1}: function ${name} has ${length} lines, at most ${MAX_FUNCTION_LINES}`,
       );
     }
   });

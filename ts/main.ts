@@ -85,7 +85,7 @@ export interface RunningServer {
  */
 const END_MS = 2_000;
 /** What the database gets at least; it gives up a checkpoint that takes longer. */
-const LEAST_CLOSE_MS = 200;
+const MIN_CLOSE_MS = 200;
 
 /** Anything that listens. */
 type Listener = RunningHttp | RunningPgWire | RunningLineTcp;
@@ -113,7 +113,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     await copy?.close();
     await access?.close();
     step('the last checkpoint');
-    await database.close(Math.max(ends - performance.now(), LEAST_CLOSE_MS));
+    await database.close(Math.max(ends - performance.now(), MIN_CLOSE_MS));
   };
   try {
     if (options.demo === true) {

@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 
 import test from 'ava';
 
-import { CallerGone, HashPool, LoginsBusy, MOST_WAITING } from '../../ts/auth/hash-pool.js';
+import { CallerGone, HashPool, LoginsBusy, MAX_WAITING } from '../../ts/auth/hash-pool.js';
 import { HashQueue, type Waiting } from '../../ts/auth/hash-queue.js';
 import type { TestServer } from '../golden/server.js';
 import { until } from '../until.js';
@@ -20,7 +20,7 @@ const TRIES = 40;
  * Checks that end before the one that is next does: of each thread the one that was under way when
  * it was sent, one that began before it was read, and one beside it.
  */
-const MOST_BEFORE_NEXT = 3 * availableParallelism();
+const MAX_BEFORE_NEXT = 3 * availableParallelism();
 
 // ---- turns ----
 
@@ -117,7 +117,7 @@ test('what nobody waits for any more is not hashed, and no more waits than may',
   const stays = new Connection();
   const leaves = new Connection();
   const first = pool.hash(request, { address: '127.0.0.1', connection: stays });
-  const late = Array.from({ length: MOST_WAITING + 5 }, () =>
+  const late = Array.from({ length: MAX_WAITING + 5 }, () =>
     pool.hash(request, { address: '127.0.0.1', connection: leaves }),
   );
   const ends = Promise.allSettled(late);
@@ -127,7 +127,7 @@ test('what nobody waits for any more is not hashed, and no more waits than may',
     end.status === 'rejected' && end.reason instanceof Error ? end.reason.name : 'hashed',
   );
   t.is(names.filter((name) => name === LoginsBusy.name).length, 5);
-  t.is(names.filter((name) => name === CallerGone.name).length, MOST_WAITING);
+  t.is(names.filter((name) => name === CallerGone.name).length, MAX_WAITING);
   t.deepEqual(await first, await last);
   leaves.destroyed = true;
   await t.throwsAsync(pool.hash(request, { address: '127.0.0.1', connection: leaves }), {
@@ -207,7 +207,7 @@ test.serial('2,000 bad logins: who logged in by a connection before is next on i
     const before = flood.count(401);
     t.is(await login(who), 200);
     const checked = flood.count(401) - before;
-    t.true(checked <= MOST_BEFORE_NEXT, `${checked} were checked before ${who}`);
+    t.true(checked <= MAX_BEFORE_NEXT, `${checked} were checked before ${who}`);
   }
   agent.destroy();
   flood.end();
@@ -231,14 +231,14 @@ test.serial('2,000 bad logins: a real first login is next, and DDL does not noti
   await client.end();
   const all = SOCKETS * TRIES;
   await until(() => flood.count(401) + flood.count(503) === all, 'every one is answered');
-  t.true(flood.count(401) <= 3 * MOST_WAITING, `${flood.count(401)} were checked`);
+  t.true(flood.count(401) <= 3 * MAX_WAITING, `${flood.count(401)} were checked`);
   t.regex(flood.text, /HTTP\/1\.1 503 [^]*Retry-After: 1[^]*too many logins at once/);
   flood.end();
 });
 
 test.serial('requests of one client that come at once are checked once', async (t) => {
   const statuses = await Promise.all(
-    Array.from({ length: 2 * MOST_WAITING }, async () => {
+    Array.from({ length: 2 * MAX_WAITING }, async () => {
       return (await exec(server, 'ann:a ', 'SELECT 1')).status;
     }),
   );

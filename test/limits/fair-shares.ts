@@ -16,7 +16,7 @@ const MANY = 40;
 const JOIN = 'select count() from big a join big b on a.k = b.k where a.x + b.x < 0';
 const SMALL = "select count() from big where v ~ '(1|2|3)+.*(7|8|9)$' and k % 7 = 3";
 /** The share of two users is half; a third part more is what a busy machine may add. */
-const MOST_TIMES = 4;
+const MAX_TIMES = 4;
 
 let server: TestServer;
 
@@ -86,6 +86,6 @@ test.serial("a user's many joins leave another user half of the processor", asyn
     return Number(row?.[0]) === 0;
   }, 'the joins are gone with their clients');
   const shown = `${alone.toFixed(2)} s alone, ${beside.toFixed(2)} s beside ${MANY} joins`;
-  t.true(beside < MOST_TIMES * Math.max(alone, 0.25), shown);
+  t.true(beside < MAX_TIMES * Math.max(alone, 0.25), shown);
   t.log(`${shown}; select 1 in ${(tiny * 1000).toFixed(0)} ms`);
 });

@@ -5,9 +5,9 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { rowsOf, ask } from './client.js';
 
 /** Of LIKE and regular expressions, where no plain comparison does. */
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 /** Of timestamp patterns. */
-const MOST_TIMESTAMP_BYTES = 1_000;
+const MAX_TIMESTAMP_BYTES = 1_000;
 
 /** A pattern that needs an automaton. */
 const pattern = (bytes: number): string => `a_${'b'.repeat(bytes - 2)}`;
@@ -44,12 +44,12 @@ test.after.always(async () => {
 
 for (const [place, statement] of Object.entries(PLACES)) {
   test.serial(`a long pattern: ${place}`, async (t) => {
-    const words = new RegExp(`a pattern of ${MOST_BYTES + 1} bytes: at most ${MOST_BYTES} bytes`);
+    const words = new RegExp(`a pattern of ${MAX_BYTES + 1} bytes: at most ${MAX_BYTES} bytes`);
     for (const text of [literal, computed]) {
-      t.regex((await ask(server, statement(text(MOST_BYTES + 1)))).error ?? '', words);
+      t.regex((await ask(server, statement(text(MAX_BYTES + 1)))).error ?? '', words);
     }
     // At the bound it is compiled, or refused for the memory that takes.
-    const { error = '' } = await ask(server, statement(literal(MOST_BYTES)));
+    const { error = '' } = await ask(server, statement(literal(MAX_BYTES)));
     t.notRegex(error, /a pattern of/);
   });
 }
@@ -63,7 +63,7 @@ const TIMES: Readonly<Record<string, (text: string) => string>> = {
 
 for (const [place, statement] of Object.entries(TIMES)) {
   test.serial(`a long timestamp pattern: ${place}`, async (t) => {
-    const most = MOST_TIMESTAMP_BYTES;
+    const most = MAX_TIMESTAMP_BYTES;
     const words = new RegExp(`a timestamp pattern of ${most + 1} bytes: at most ${most} bytes`);
     for (const text of [`'${'y'.repeat(most + 1)}'`, `rpad('y', ${most + 1}, 'y')`]) {
       t.regex((await ask(server, statement(text))).error ?? '', words);
@@ -86,7 +86,7 @@ async function imported(bytes: number): Promise<string> {
 }
 
 test.serial('a long timestamp pattern: a column of a CSV file', async (t) => {
-  const most = MOST_TIMESTAMP_BYTES;
+  const most = MAX_TIMESTAMP_BYTES;
   const words = new RegExp(`a timestamp pattern of ${most + 1} bytes: at most ${most} bytes`);
   t.regex(await imported(most + 1), words);
   t.is((await ask(server, 'select count() from d')).status, 400, 'no table was made');

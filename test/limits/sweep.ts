@@ -43,7 +43,7 @@ const SLACK_MEBIBYTES = 512;
 const DEAF_MS = 1_000;
 const TICKS_PER_SECOND = 100;
 /** A server that takes as much is ended before the machine suffers. */
-const MOST_MEBIBYTES = 3_000;
+const MAX_MEBIBYTES = 3_000;
 const NO_ANSWER = 'no answer';
 
 /** A clear error tells what was wrong; this one tells that the case was not considered. */
@@ -212,7 +212,7 @@ class Pings {
         return longestMs;
       }
       const wall = performance.now() - started;
-      if ((await memory(server, 'VmRSS')) > MOST_MEBIBYTES) {
+      if ((await memory(server, 'VmRSS')) > MAX_MEBIBYTES) {
         server.process.kill('SIGKILL');
       }
       // On a busy machine only what the thread of JavaScript did itself counts.

@@ -24,7 +24,7 @@ const MESSAGES = 50;
 /** The kind of a message and its query's number. */
 const HEAD_BYTES = 9;
 /** Turns after which a client goes on whether it was answered or not. */
-const MOST_TURNS = 2_000;
+const MAX_TURNS = 2_000;
 
 const BINDS: readonly Bind[] = [
   [0x01, given(Buffer.from([1]))],
@@ -126,7 +126,7 @@ class SpoiledPeer implements Peer {
         const last = this.heard.length > before ? this.heard.at(-1)?.kind : undefined;
         return last === 'end' || last === 'error' || last === 'done';
       };
-      const turns = index % 3 === 0 || bytes[0] !== 0x10 ? 1 : MOST_TURNS;
+      const turns = index % 3 === 0 || bytes[0] !== 0x10 ? 1 : MAX_TURNS;
       for (let turn = 0; turn < turns && !isAnswered(); turn += 1) {
         await new Promise((resolve) => setImmediate(resolve));
       }

@@ -19,7 +19,7 @@ const QUIET_MS = 250;
 /** Sessions at once. */
 const WIDTH = 32;
 /** Frames of one session. */
-const MOST_FRAMES = 24;
+const MAX_FRAMES = 24;
 /** Sessions before memory is measured: caches fill, code is compiled. */
 const WARM_UP = 200;
 const MEASURE_EVERY = 50;
@@ -123,7 +123,7 @@ function opening(random: Random): Buffer {
 /** A login, then frames: some whole, most spoiled. */
 function conversation(random: Random): Buffer {
   const parts = [startup('admin'), clientMessage('p', 'quest')];
-  const count = random.between(1, MOST_FRAMES);
+  const count = random.between(1, MAX_FRAMES);
   for (let index = 0; index < count; index += 1) {
     const frame = message(random);
     const fate = random.next();

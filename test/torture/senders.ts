@@ -27,13 +27,13 @@ const GROWTH_MIB = 96;
 /** What the process may hold beside its limit. */
 const SLACK_MIB = 512;
 const CUT_SHARE = 0.1;
-const MOST_ROWS = 100;
+const MAX_ROWS = 100;
 /** Batches of one connection. */
-const MOST_BATCHES = 40;
-const MOST_PAUSE_MS = 40;
+const MAX_BATCHES = 40;
+const MAX_PAUSE_MS = 40;
 const LOOK_MS = 1_000;
 /** Then it goes no further. */
-const MOST_FAILURES = 20;
+const MAX_FAILURES = 20;
 
 /** Rows that are written together, or the lines of a connection. */
 interface Batch {
@@ -101,7 +101,7 @@ async function killAndStart(): Promise<void> {
 
 /** Sends until it is over; what ends a connection is the kills, the cuts, or a mistake. */
 async function client(send: (random: Random) => Promise<void>, random: Random): Promise<void> {
-  while (!state.isOver && harness.failures < MOST_FAILURES) {
+  while (!state.isOver && harness.failures < MAX_FAILURES) {
     const before = server;
     try {
       await send(random);
@@ -117,7 +117,7 @@ async function client(send: (random: Random) => Promise<void>, random: Random): 
 
 function newBatch(table: (typeof TABLES)[number], random: Random): [number, Batch] {
   const number = (state.next += 1);
-  const batch = { rows: random.between(1, MOST_ROWS), isAcknowledged: false };
+  const batch = { rows: random.between(1, MAX_ROWS), isAcknowledged: false };
   batches.get(table)?.set(number, batch);
   return [number, batch];
 }
@@ -146,7 +146,7 @@ async function overHttp(random: Random): Promise<void> {
   }
   batch.isAcknowledged = true;
   count('batches over HTTP');
-  await sleep(random.between(0, MOST_PAUSE_MS));
+  await sleep(random.between(0, MAX_PAUSE_MS));
 }
 
 /** The lines of a connection; its end, behind theirs, says that they are committed. */
@@ -160,7 +160,7 @@ async function overTcp(random: Random): Promise<void> {
   const lines = linesOf('tcp_rows', number, whole).split(/(?<=\n)/);
   for (let at = 0; at < many; at += batch.rows) {
     await sender.send(lines.slice(at, at + batch.rows).join(''));
-    await sleep(random.between(0, MOST_PAUSE_MS));
+    await sleep(random.between(0, MAX_PAUSE_MS));
   }
   if (random.next() < CUT_SHARE) {
     sender.socket.resetAndDestroy();
@@ -191,7 +191,7 @@ function columnsOf(table: string, number: number, { rows: many }: Batch): Buffer
 async function inColumns(random: Random): Promise<void> {
   const peer = await WebSocketClient.open(Number(new URL(server.url).port), '/write/v4');
   try {
-    for (let left = random.between(1, MOST_BATCHES); left > 0 && !state.isOver; left -= 1) {
+    for (let left = random.between(1, MAX_BATCHES); left > 0 && !state.isOver; left -= 1) {
       const [number, batch] = newBatch('left_rows', random);
       batches.get('right_rows')?.set(number, batch);
       peer.send(message(FLAG.defer, 1, columnsOf('left_rows', number, batch)));
@@ -210,7 +210,7 @@ async function inColumns(random: Random): Promise<void> {
       }
       batch.isAcknowledged = true;
       count('batches in columns');
-      await sleep(random.between(0, MOST_PAUSE_MS));
+      await sleep(random.between(0, MAX_PAUSE_MS));
     }
   } finally {
     peer.socket.destroy();

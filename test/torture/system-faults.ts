@@ -40,7 +40,7 @@ const CALLS: readonly Call[] = [
   { names: 'link,linkat', atWork: 10, restarting: 0 },
 ];
 /** Rounds of the load after which a call counts as not met. */
-const MOST_ROUNDS = 40;
+const MAX_ROUNDS = 40;
 
 /** One run: what fails, and when. */
 interface Fault {
@@ -160,7 +160,7 @@ async function work(
   ledger: Ledger,
 ): Promise<string | undefined> {
   let isOver = false;
-  for (let round = 0; round < MOST_ROUNDS && !isOver; round++) {
+  for (let round = 0; round < MAX_ROUNDS && !isOver; round++) {
     isOver = await isMet();
     await exec(server, tableDefinition('alpha', 'DAY')).catch(() => undefined);
     await oneRound(server, random, ledger, round).catch(() => undefined);

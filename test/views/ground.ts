@@ -27,9 +27,9 @@ export function serverGround(server: TestServer): Ground {
   };
 }
 
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 const MEMORY = '/dev/shm';
-const LEAST_MEMORY_BYTES = 2 ** 30;
+const MIN_MEMORY_BYTES = 2 ** 30;
 
 /** A database in this process, which may be closed and opened again. Queries stay prepared. */
 export class DatabaseGround implements Ground {
@@ -68,7 +68,7 @@ export class DatabaseGround implements Ground {
       } catch (failure) {
         // A session tries again as well what met another commit.
         const isMet = failure instanceof DatabaseError && failure.code === 'Replan';
-        if (!isMet || attempt === MOST_ATTEMPTS) {
+        if (!isMet || attempt === MAX_ATTEMPTS) {
           throw failure;
         }
       } finally {
@@ -122,5 +122,5 @@ function open(root: string): Promise<Database> {
 /** In memory where there is room: checkpoints wait for the disk. */
 async function quickFolder(): Promise<string> {
   const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
-  return bavail * bsize >= LEAST_MEMORY_BYTES ? MEMORY : tmpdir();
+  return bavail * bsize >= MIN_MEMORY_BYTES ? MEMORY : tmpdir();
 }

@@ -11,7 +11,7 @@ export type AuditFields = Readonly<Record<string, string | number | boolean | nu
 
 const FIRST = '0'.repeat(64);
 /** Characters of one value; what a client sends must not fill the disk. */
-const LONGEST_VALUE = 8 * 1024;
+const MAX_VALUE_LENGTH = 8 * 1024;
 /** Only the server's user reads who did what. */
 const MODE = 0o600;
 
@@ -38,7 +38,7 @@ export interface ChainEnd {
 const ANCHOR_MS = 10 * 60_000;
 
 /** Lines kept while they cannot be written. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 
 export class AuditLog {
   readonly #path: string;
@@ -91,7 +91,7 @@ export class AuditLog {
     };
     const hash = digest(JSON.stringify(entry));
     this.#last = hash;
-    if (this.#waiting.length < MOST_WAITING) {
+    if (this.#waiting.length < MAX_WAITING) {
       const line = `${escaped(JSON.stringify({ ...entry, hash }))}\n`;
       this.#waiting.push({ line, hash, sequence: this.#sequence });
     }
@@ -232,8 +232,8 @@ function digest(text: string): string {
 }
 
 function cut<T>(value: T): T | string {
-  return typeof value === 'string' && value.length > LONGEST_VALUE
-    ? `${value.slice(0, LONGEST_VALUE)}…`
+  return typeof value === 'string' && value.length > MAX_VALUE_LENGTH
+    ? `${value.slice(0, MAX_VALUE_LENGTH)}…`
     : value;
 }
 

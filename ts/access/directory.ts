@@ -23,13 +23,13 @@ export interface Administrator {
   readonly enabled: boolean;
 }
 
-const MOST_REPORTED = 10_000;
+const MAX_REPORTED = 10_000;
 
 export class StoredDirectory implements Directory {
   readonly #store: AccessStore;
   readonly #audit: Pick<AuditLog, 'write'>;
   /** Tokens whose end was reported. */
-  readonly #reported = new LRUCache<string, true>({ max: MOST_REPORTED });
+  readonly #reported = new LRUCache<string, true>({ max: MAX_REPORTED });
   readonly #newRounds: number;
   #rounds: readonly number[] = [];
   #roundsEpoch = -1;

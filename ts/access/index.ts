@@ -51,7 +51,7 @@ interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
 
 /** Requests of one login over HTTP within this time are one sign-in. */
 const SIGNED_IN_MS = 15 * 60_000;
-const MOST_SIGNED_IN = 10_000;
+const MAX_SIGNED_IN = 10_000;
 const AUDIT_FILE = 'audit.jsonl';
 /** Refused logins, which any client can cause without limit, push nothing else out. */
 const REFUSED_FILE = 'audit-refused.jsonl';
@@ -73,7 +73,7 @@ export class Access implements Guard {
     { readonly visibility: Visibility; readonly version: number }
   >();
   #versions = 0;
-  readonly #signedIn = new LRUCache<string, true>({ max: MOST_SIGNED_IN, ttl: SIGNED_IN_MS });
+  readonly #signedIn = new LRUCache<string, true>({ max: MAX_SIGNED_IN, ttl: SIGNED_IN_MS });
 
   private constructor(context: AccessContext, directory: StoredDirectory, refused: AuditLog) {
     this.#context = context;

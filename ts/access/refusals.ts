@@ -8,9 +8,9 @@ import type { AuditLog } from './audit.js';
 
 const WINDOW_MS = 60_000;
 /** Names, and addresses of further names, that are distinguished within a minute. */
-const MOST_NAMES = 100;
-const MOST_ADDRESSES = 100;
-const LONGEST_NAME = 256;
+const MAX_NAMES = 100;
+const MAX_ADDRESSES = 100;
+const MAX_NAME_LENGTH = 256;
 /** Of the names of an address that are only counted. */
 const EXAMPLES = 5;
 
@@ -44,12 +44,13 @@ export class Refusals {
         this.flush();
       }, WINDOW_MS).unref();
     }
-    const name = claimed.length > LONGEST_NAME ? `${claimed.slice(0, LONGEST_NAME)}…` : claimed;
+    const name =
+      claimed.length > MAX_NAME_LENGTH ? `${claimed.slice(0, MAX_NAME_LENGTH)}…` : claimed;
     const key = JSON.stringify([name, endpoint, address]);
     const known = this.#byName.get(key);
     if (known !== undefined) {
       known.count += 1;
-    } else if (this.#byName.size < MOST_NAMES) {
+    } else if (this.#byName.size < MAX_NAMES) {
       this.#byName.set(key, { name, endpoint, address, count: 0 });
       this.#log.write('sign_in_refused', name, { endpoint, address });
     } else {
@@ -76,7 +77,7 @@ export class Refusals {
   }
 
   #countOther(name: string, from: string): void {
-    const isFull = this.#byAddress.size >= MOST_ADDRESSES && !this.#byAddress.has(from);
+    const isFull = this.#byAddress.size >= MAX_ADDRESSES && !this.#byAddress.has(from);
     const address = isFull ? 'others' : from;
     const others = this.#byAddress.get(address) ?? { examples: new Set(), count: 0 };
     others.count += 1;

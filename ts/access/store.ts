@@ -36,7 +36,7 @@ export const EVERYTHING: Rights = { all: true, sets: [], accounts: new Map() };
 const NOTHING: Rights = { all: false, sets: [], accounts: new Map() };
 
 /** Rights remembered at once; people come with many sets of groups. */
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 /** One change under way: it sees itself, and is invisible to others until it is committed. */
 export class Draft {
@@ -277,7 +277,7 @@ export class AccessStore {
     if (known !== undefined) {
       return known;
     }
-    if (this.#rights.size >= MOST_REMEMBERED) {
+    if (this.#rights.size >= MAX_REMEMBERED) {
       this.#rights.clear();
     }
     const rights = make();

@@ -18,7 +18,7 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   d: DAY_MS,
 };
-const LONGEST_TTL_MS = 10 * 365 * DAY_MS;
+const MAX_TTL_MS = 10 * 365 * DAY_MS;
 
 /** A new token, for its owner's eyes alone. */
 export function newToken(): string {
@@ -47,7 +47,7 @@ function check(secret: string): string {
 export function ttlMs(text: string): number | null {
   const [, number, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? [];
   const ms = Number(number) * (UNITS[unit ?? ''] ?? Number.NaN);
-  return ms >= MINUTE_MS && ms <= LONGEST_TTL_MS ? ms : null;
+  return ms >= MINUTE_MS && ms <= MAX_TTL_MS ? ms : null;
 }
 
 /** The token as it is after a login now; the same while the last change is too young. */

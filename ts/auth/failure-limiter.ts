@@ -13,7 +13,7 @@ import { machineOf } from '../config/index.js';
 const FAILURES_PER_MINUTE = 10;
 const WINDOW_MS = 60_000;
 const CELLS = 2 ** 18;
-const MOST_COUNTED = 255;
+const MAX_COUNTED = 255;
 
 /** A clock that setting the machine's does not move. */
 const monotonicMs = (): number => performance.now();
@@ -37,7 +37,7 @@ class Cells {
     if (before === 0) {
       this.#since[cell] = now;
     }
-    this.#counts[cell] = Math.min(before + 1, MOST_COUNTED);
+    this.#counts[cell] = Math.min(before + 1, MAX_COUNTED);
   }
 
   clear(cell: number): void {

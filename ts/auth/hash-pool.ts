@@ -12,7 +12,7 @@ import { HashQueue, type Waiting } from './hash-queue.js';
 import type { HashRequest } from './hash-worker.js';
 
 /** The most hashes that may wait. */
-export const MOST_WAITING = 64;
+export const MAX_WAITING = 64;
 /** A thread that has nothing to do for so long ends. */
 const IDLE_MS = 30_000;
 
@@ -36,7 +36,7 @@ export class LoginsBusy extends Error {
   override readonly name = 'LoginsBusy';
 
   constructor() {
-    super(`too many logins at once [limit=${MOST_WAITING} waiting]: try again`);
+    super(`too many logins at once [limit=${MAX_WAITING} waiting]: try again`);
   }
 }
 
@@ -62,7 +62,7 @@ interface Thread {
 
 export class HashPool {
   readonly #most: number;
-  readonly #queue = new HashQueue<Task>(MOST_WAITING);
+  readonly #queue = new HashQueue<Task>(MAX_WAITING);
   readonly #threads = new Set<Thread>();
   readonly #watched = new WeakSet<object>();
   /** What failed on a connection since its last success; absent: nothing was judged. */

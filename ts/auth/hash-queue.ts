@@ -32,7 +32,7 @@ interface Address<T> {
 }
 
 /** Accounts of those who asked for something and do not wait. */
-const MOST_ACCOUNTS = 1_000;
+const MAX_ACCOUNTS = 1_000;
 
 export class HashQueue<T extends Waiting> {
   readonly #most: number;
@@ -70,10 +70,10 @@ export class HashQueue<T extends Waiting> {
     });
     const last = longest?.items.pop();
     this.#gone(largest);
-    if (largest !== undefined && largest.lines.size > MOST_ACCOUNTS) {
+    if (largest !== undefined && largest.lines.size > MAX_ACCOUNTS) {
       drop(largest.lines, ({ items }) => items.length === 0);
     }
-    if (this.#addresses.size > MOST_ACCOUNTS) {
+    if (this.#addresses.size > MAX_ACCOUNTS) {
       drop(this.#addresses, ({ count }) => count === 0);
     }
     return last ?? null;

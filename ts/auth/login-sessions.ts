@@ -13,7 +13,7 @@ export const SESSION_COOKIE = 'qdb_session';
 export const SESSION_SECONDS = 30 * 24 * 3600;
 const IDLE_MS = 24 * 3600 * 1000;
 const TOKEN_BYTES = 32;
-const MOST_SESSIONS = 10_000;
+const MAX_SESSIONS = 10_000;
 
 interface LoginSession {
   readonly login: KnownLogin;
@@ -25,7 +25,7 @@ const monotonicMs = (): number => performance.now();
 
 export class LoginSessions {
   /** By digest: what is compared must not tell of the token. */
-  readonly #sessions = new LRUCache<string, LoginSession>({ max: MOST_SESSIONS });
+  readonly #sessions = new LRUCache<string, LoginSession>({ max: MAX_SESSIONS });
   readonly #now: () => number;
 
   constructor(now: () => number = monotonicMs) {

@@ -13,7 +13,7 @@ import type { Identity } from './identity.js';
 import type { ScramVerifier } from './scram-verifier.js';
 
 const REMEMBERED_MS = 60_000;
-const MOST_ENTRIES = 10_000;
+const MAX_ENTRIES = 10_000;
 
 interface Success {
   readonly identity: Identity;
@@ -31,7 +31,7 @@ export class StoredPasswords {
   readonly #directory: Directory;
   readonly #now: () => number;
   readonly #key = randomBytes(32);
-  readonly #successes = new LRUCache<string, Success>({ max: MOST_ENTRIES });
+  readonly #successes = new LRUCache<string, Success>({ max: MAX_ENTRIES });
   /** What is being checked; many requests of a client that come at once are checked once. */
   readonly #checking = new Map<string, Promise<Identity | null>>();
 

@@ -2,12 +2,12 @@
 import { bool, integer, key, OWN, size } from './key.js';
 import { parseInteger, ValueError } from './units.js';
 
-const MOST_LEVEL = 9;
+const MAX_LEVEL = 9;
 
 function parseLevel(text: string): number {
   const level = parseInteger(text);
-  if (level > MOST_LEVEL) {
-    throw new ValueError(`expected 0, or a level from 1 to ${MOST_LEVEL}, found '${text}'`);
+  if (level > MAX_LEVEL) {
+    throw new ValueError(`expected 0, or a level from 1 to ${MAX_LEVEL}, found '${text}'`);
   }
   return level;
 }

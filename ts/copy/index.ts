@@ -45,7 +45,7 @@ export interface Copy {
   close(): Promise<void>;
 }
 
-const LEAST_BUFFER_BYTES = 4096;
+const MIN_BUFFER_BYTES = 4096;
 const DEFAULTS = {
   logRetentionDays: 3,
   queueCapacity: 32,
@@ -74,7 +74,7 @@ export function createCopy(options: CopyOptions): Copy {
     sql,
     log,
     root: { directory: importRoot, key: 'cairo.sql.copy.root', purpose: 'import' } as const,
-    bufferBytes: Math.max(bufferBytes, LEAST_BUFFER_BYTES),
+    bufferBytes: Math.max(bufferBytes, MIN_BUFFER_BYTES),
     analysedLines,
     ...guard,
   };

@@ -116,7 +116,7 @@ type Described = StatementDescription & {
 };
 
 /** How often files are looked at that change all the time. */
-const MOST_LOOKS = 8;
+const MAX_LOOKS = 8;
 
 /** The same with what a statement asks. */
 async function answered(
@@ -172,7 +172,7 @@ class EngineDatabase implements Database {
         known = await answered(statement, context, known);
       } catch (error) {
         const isOther = error instanceof DatabaseError && error.code === 'Replan';
-        if (!isOther || looks === 0 || looks === MOST_LOOKS) {
+        if (!isOther || looks === 0 || looks === MAX_LOOKS) {
           throw error;
         }
         // A file is another one than it was: all of them are looked at again.

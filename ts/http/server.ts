@@ -12,7 +12,7 @@ import { createApplication } from './application.js';
 import { REFUSED_AT_ONCE, type SlotLimits, stopListening } from '../sockets/index.js';
 import { type Application, ConnectionGate } from './connection-gate.js';
 import type { HttpServices } from './route.js';
-import { MOST_HEADERS, refuseTunnel } from './request/malformed.js';
+import { MAX_HEADERS, refuseTunnel } from './request/malformed.js';
 import { PlainRequest } from './request/plain-request.js';
 import { createRoutes, createWebSockets } from './routes/index.js';
 import { healthRoutes } from './routes/service.js';
@@ -142,7 +142,7 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
       ? createServer(options, gate.handle)
       : createEncrypted(options, gate, credentials);
   // One more than is taken, so that it is seen.
-  server.maxHeadersCount = MOST_HEADERS + 1;
+  server.maxHeadersCount = MAX_HEADERS + 1;
   applyLimits(server, listener);
   server.on('connection', gate.opened);
   server.on('secureConnection', gate.encrypted);

@@ -152,7 +152,7 @@ function isAll(text: string, part: Part): boolean {
 
 /** All ways to read one text. */
 function formsOf(text: string): Part[] {
-  if (text.length > LONGEST_DATE || !BEGINNING.test(text)) {
+  if (text.length > MAX_DATE_LENGTH || !BEGINNING.test(text)) {
     return [];
   }
   const dated = WEEKDAYS.filter((day) => begins(text, day)).flatMap((day) =>
@@ -173,7 +173,7 @@ const BEGINNING =
   /^(?:(?:19|20)\d{6}|\d{1,4}([/.-])\d{1,2}\1\d|[A-Za-z]{3}[a-z]*[, ]|\d{1,4}[./ -]+[A-Za-z]{3})/;
 
 /** Longer texts are no dates. */
-const LONGEST_DATE = 64;
+const MAX_DATE_LENGTH = 64;
 
 /** The pattern that all texts follow, or those that they all follow and that differ. */
 export function datePattern(texts: readonly string[]): InstantForm | AmbiguousDates | null {
@@ -201,7 +201,7 @@ function byOrder(forms: readonly Part[]): Part[] {
 
 function countMatches(texts: readonly string[], { source }: Part): number {
   const whole = new RegExp(`^(?:${source})$`, 'i');
-  return texts.filter((text) => text.length <= LONGEST_DATE && whole.test(text)).length;
+  return texts.filter((text) => text.length <= MAX_DATE_LENGTH && whole.test(text)).length;
 }
 
 /** Texts from which forms are taken: the first ones may be misfits. */

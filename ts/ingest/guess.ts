@@ -90,7 +90,7 @@ function writtenType(
   return { ...form, notes };
 }
 
-const MOST_DIMENSIONS = 32;
+const MAX_DIMENSIONS = 32;
 
 /** Brackets around numbers, as this database writes arrays; 0 when it is none. */
 function arrayDimensions(texts: readonly string[]): number {
@@ -101,7 +101,7 @@ function arrayDimensions(texts: readonly string[]): number {
     text[depth] !== '[' &&
     text.endsWith(']'.repeat(depth)) &&
     /^(?:[[\], \d.eE+-]|null)*$/.test(text);
-  return depth <= MOST_DIMENSIONS && texts.every(isArray) ? depth : 0;
+  return depth <= MAX_DIMENSIONS && texts.every(isArray) ? depth : 0;
 }
 
 function instantOf(texts: readonly string[]): Pick<Guess, 'instant' | 'ambiguous'> {

@@ -39,7 +39,7 @@ const HEAD_BYTES = 3;
 const NAME_BYTES = 16;
 const EDGE_BYTES = 64;
 /** More than one statement may name: a text that goes while it is read is converted again. */
-const MOST_CONVERTED = 4096;
+const MAX_CONVERTED = 4096;
 const KEPT_MS = 10 * 60 * 1000;
 
 const UNCHANGED_NAMES = {
@@ -54,7 +54,7 @@ const UNCHANGED_NAMES = {
 export class TextFiles {
   readonly #options: Required<TextFilesOptions>;
   readonly #converted = new LRUCache<string, TextFile>({
-    max: MOST_CONVERTED,
+    max: MAX_CONVERTED,
     ttl: KEPT_MS,
     ttlAutopurge: true,
     updateAgeOnGet: true,

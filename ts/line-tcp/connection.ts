@@ -28,7 +28,7 @@ const GATHER_MS = 10;
 const HELD_BYTES = 1024 * 1024;
 /** The first pause before what cannot be written is tried again, and the longest. */
 const RETRY_MS = 100;
-const MOST_RETRY_MS = 2_000;
+const MAX_RETRY_MS = 2_000;
 /** Then it is given up. */
 const GIVE_UP_MS = 60_000;
 /** Time for a login. */
@@ -246,7 +246,7 @@ export class Connection {
   /** One commit; what cannot be written at the moment is tried again. */
   async #commit(stream: LineStream): Promise<void> {
     const givesUpAt = performance.now() + GIVE_UP_MS;
-    for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_RETRY_MS)) {
+    for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
       try {
         if (this.#entered !== null) {
           this.#services.entrance.check(this.#entered);

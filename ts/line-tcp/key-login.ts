@@ -9,8 +9,8 @@ import type { KeyBook } from './key-book.js';
 
 /** Of random bytes; as base64 they are 512 characters. */
 const CHALLENGE_BYTES = 384;
-const MOST_NAME_BYTES = 256;
-const MOST_SIGNATURE_BYTES = 256;
+const MAX_NAME_BYTES = 256;
+const MAX_SIGNATURE_BYTES = 256;
 const LINE_FEED = 0x0a;
 
 /** Who has signed, and with which key. */
@@ -39,7 +39,7 @@ export class KeyLogin {
     const bytes = Buffer.concat([this.#pending, chunk]);
     const end = bytes.indexOf(LINE_FEED);
     const length = end < 0 ? bytes.length : end;
-    if (length > (this.#name === null ? MOST_NAME_BYTES : MOST_SIGNATURE_BYTES)) {
+    if (length > (this.#name === null ? MAX_NAME_BYTES : MAX_SIGNATURE_BYTES)) {
       const what = this.#name === null ? 'name of its key' : 'signature';
       return this.#refused(`the ${what} is too long, or no login at all`);
     }

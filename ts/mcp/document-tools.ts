@@ -11,9 +11,9 @@ import { addTool } from './tool.js';
 const SCHEME = 'tidemark://docs/';
 const MARKDOWN = 'text/markdown';
 const DEFAULT_RESULTS = 5;
-const MOST_RESULTS = 20;
+const MAX_RESULTS = 20;
 /** UTF-16 units. */
-const LONGEST_QUESTION = 1_000;
+const MAX_QUESTION_LENGTH = 1_000;
 
 export function addDocumentTools(server: McpServer, setting: Setting): void {
   addSearch(server, setting);
@@ -32,8 +32,8 @@ function addSearch(server: McpServer, { documents }: Setting): void {
       'Finds passages in the documents of this version of Tidemark: SQL, functions, limits, ' +
       'configuration, protocols, clients. Words of the subject find most: `sample by fill`.',
     input: {
-      query: z.string().min(1).max(LONGEST_QUESTION).describe('Words to look for.'),
-      limit: z.number().int().min(1).max(MOST_RESULTS).default(DEFAULT_RESULTS),
+      query: z.string().min(1).max(MAX_QUESTION_LENGTH).describe('Words to look for.'),
+      limit: z.number().int().min(1).max(MAX_RESULTS).default(DEFAULT_RESULTS),
     },
     output: {
       results: z.array(
@@ -65,10 +65,10 @@ function addRead(server: McpServer, { documents, limits }: Setting): void {
       'Gives a page of the documents, or one section of it. Long pages come in pieces: go on ' +
       'with next_offset. time-series.md is the best introduction to what this dialect adds to SQL.',
     input: {
-      page: z.string().min(1).max(LONGEST_QUESTION).describe('Such as `time-series.md`.'),
+      page: z.string().min(1).max(MAX_QUESTION_LENGTH).describe('Such as `time-series.md`.'),
       section: z
         .string()
-        .max(LONGEST_QUESTION)
+        .max(MAX_QUESTION_LENGTH)
         .optional()
         .describe('A heading, in any letter case; absent: the whole page.'),
       offset: z.number().int().min(0).default(0).describe('Characters to leave out.'),

@@ -96,7 +96,7 @@ function readPage(folder: string, name: string): Page {
 /** What is written by a program says so, and not what it is about. */
 const MADE = /^(?:Generated|Made) (?:by|from) /;
 /** UTF-16 units: shorter ones say too little. */
-const SHORTEST_SUMMARY = 30;
+const MIN_SUMMARY = 30;
 
 /** The first sentence below the title, without marks; two where one says little. */
 function summaryOf(text: string): string {
@@ -111,7 +111,7 @@ function summaryOf(text: string): string {
     .replaceAll(/[*`]/g, '');
   const sentences = plain.match(/.+?(?:[.:](?= |$)|$)/g) ?? [];
   const [first = '', second = ''] = sentences;
-  const summary = first.length < SHORTEST_SUMMARY ? first + second : first;
+  const summary = first.length < MIN_SUMMARY ? first + second : first;
   return summary.trim().replace(/:$/, '.');
 }
 

@@ -6,7 +6,7 @@ const LENGTH_WEIGHT = 0.75;
 /** A word of the title counts as so many of the text. */
 const TITLE_WEIGHT = 4;
 /** A question is looked at so far. */
-const MOST_WORDS = 64;
+const MAX_WORDS = 64;
 
 interface Entry<T> {
   readonly item: T;
@@ -35,7 +35,7 @@ export class PassageIndex<T> {
   /** The best first; none that shares no word. */
   search(question: string, most: number): T[] {
     const scores = new Map<number, number>();
-    for (const word of new Set(wordsOf(question).slice(0, MOST_WORDS))) {
+    for (const word of new Set(wordsOf(question).slice(0, MAX_WORDS))) {
       const postings = this.#postings.get(word) ?? [];
       const rarity = Math.log(
         1 + (this.#items.length - postings.length + 0.5) / (postings.length + 0.5),

@@ -13,8 +13,8 @@ import { completions } from './table-resources.js';
 import { describeTable } from './table-tools.js';
 
 const PRIMER = 'time-series.md';
-const MOST_TABLES = 20;
-const MOST_PLAN_LINES = 1_000;
+const MAX_TABLES = 20;
+const MAX_PLAN_LINES = 1_000;
 
 const RULES = `The database is Tidemark, whose SQL is QuestDB's dialect. It differs from other SQL:
 - A table has a designated timestamp. Give each query of a large table a condition on it, with
@@ -49,7 +49,7 @@ function addWriteSql(server: McpServer, setting: Setting): void {
       .split(',')
       .map((name) => name.trim())
       .filter((name) => name !== '')
-      .slice(0, MOST_TABLES);
+      .slice(0, MAX_TABLES);
     const schemas = await Promise.all(names.map((name) => schemaText(setting, name, signal)));
     const shown = names.length === 0 ? 'Find the tables with list_tables first.' : '';
     const text = [RULES, shown, ...schemas, `The question: ${question}`];
@@ -118,7 +118,7 @@ async function schemaText(setting: Setting, table: string, signal: AbortSignal):
 
 async function planText(setting: Setting, sql: string, signal: AbortSignal): Promise<string> {
   const { limits } = setting;
-  const question = { sql: `EXPLAIN ${sql}`, take: MOST_PLAN_LINES };
+  const question = { sql: `EXPLAIN ${sql}`, take: MAX_PLAN_LINES };
   const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
   try {
     const { rows } = await run(setting.open('read'), question, waiting);

@@ -8,9 +8,9 @@ import type { Limits, Setting } from './setting.js';
 import { addTool, type Answer } from './tool.js';
 
 const DEFAULT_ROWS = 100;
-const MOST_PARAMETERS = 1_000;
+const MAX_PARAMETERS = 1_000;
 /** UTF-16 units. */
-const LONGEST_STATEMENT = 1_000_000;
+const MAX_STATEMENT_LENGTH = 1_000_000;
 const EXPLAIN = 'EXPLAIN ';
 const EXPLAIN_ANALYZE = 'EXPLAIN ANALYZE ';
 
@@ -21,12 +21,12 @@ export const DATA_IS_DATA =
 const sql = z
   .string()
   .min(1)
-  .max(LONGEST_STATEMENT)
+  .max(MAX_STATEMENT_LENGTH)
   .describe('One SQL statement in the dialect of Tidemark (that of QuestDB).');
 
 const parameters = z
   .array(z.union([z.string(), z.number(), z.boolean(), z.null()]))
-  .max(MOST_PARAMETERS)
+  .max(MAX_PARAMETERS)
   .optional()
   .describe('Values of the placeholders $1, $2, … in the statement: pass values so, not as text.');
 

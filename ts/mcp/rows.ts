@@ -17,7 +17,7 @@ import { ToolError } from './failure.js';
 import type { Limits } from './setting.js';
 
 /** Units of a value that are shown. */
-const LONGEST_VALUE = 4096;
+const MAX_VALUE_LENGTH = 4096;
 
 export type ParameterValue = string | number | boolean | null;
 
@@ -184,19 +184,19 @@ class KeptRows {
     }
     if (typeof value === 'object' && value !== null) {
       const text = JSON.stringify(value);
-      return text.length > LONGEST_VALUE ? this.#short(text) : value;
+      return text.length > MAX_VALUE_LENGTH ? this.#short(text) : value;
     }
     return value;
   }
 
   #short(text: string): string {
-    if (text.length <= LONGEST_VALUE) {
+    if (text.length <= MAX_VALUE_LENGTH) {
       return text;
     }
     this.shortened += 1;
     // Half of a pair is no character.
-    const end = /[\uD800-\uDBFF]/.test(text.charAt(LONGEST_VALUE - 1)) ? 1 : 0;
-    return `${text.slice(0, LONGEST_VALUE - end)}… (${text.length} characters)`;
+    const end = /[\uD800-\uDBFF]/.test(text.charAt(MAX_VALUE_LENGTH - 1)) ? 1 : 0;
+    return `${text.slice(0, MAX_VALUE_LENGTH - end)}… (${text.length} characters)`;
   }
 }
 

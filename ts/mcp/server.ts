@@ -10,7 +10,7 @@ import { addTableResources } from './table-resources.js';
 import { addTableTools } from './table-tools.js';
 
 /** Elements of all arrays and objects in the arguments of a call. */
-const MOST_ELEMENTS = 10_000;
+const MAX_ELEMENTS = 10_000;
 
 const INSTRUCTIONS =
   'Tidemark is a time-series database whose SQL is QuestDB’s dialect. Begin with list_tables and ' +
@@ -31,7 +31,7 @@ export function createServer(setting: Setting): McpServer {
   const server = new McpServer(about, {
     instructions: INSTRUCTIONS,
     jsonSchemaValidator: NO_ANSWERS,
-    maxToolInputElements: MOST_ELEMENTS,
+    maxToolInputElements: MAX_ELEMENTS,
   });
   addTableTools(server, setting);
   addQueryTools(server, setting);

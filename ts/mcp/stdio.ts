@@ -15,7 +15,7 @@ import {
 import { Lines } from './lines.js';
 
 /** One line of the client: as much as a statement may have; the server takes less. */
-const LONGEST_LINE_BYTES = 17 * 1024 * 1024;
+const MAX_LINE_BYTES = 17 * 1024 * 1024;
 /** Of JSON-RPC: the server's own failures. */
 const SERVER_ERROR = -32_000;
 const UNAUTHORISED = 401;
@@ -37,7 +37,7 @@ const LAST_ID = /,\s*"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { stdin, stdout } = process;
   const bridge = new Bridge(options, (message) => stdout.write(serializeMessage(message)));
-  const lines = new Lines(LONGEST_LINE_BYTES, {
+  const lines = new Lines(MAX_LINE_BYTES, {
     line: (text) => {
       const message = messageOf(text);
       if (message === null) {
@@ -48,7 +48,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     },
     tooLong: (beginning, end) => {
       const [, id] = FIRST_ID.exec(beginning) ?? LAST_ID.exec(end) ?? [];
-      const reason = `the message is too long [limit=${LONGEST_LINE_BYTES} bytes]`;
+      const reason = `the message is too long [limit=${MAX_LINE_BYTES} bytes]`;
       complain(reason);
       if (id !== undefined) {
         const request = { jsonrpc: '2.0', id: JSON.parse(id) as string | number } as const;

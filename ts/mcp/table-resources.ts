@@ -7,14 +7,14 @@ import { describeTable, namesOf } from './table-tools.js';
 
 const SCHEME = 'tidemark://tables/';
 const JSON_TYPE = 'application/json';
-const MOST_LISTED = 1_000;
+const MAX_LISTED = 1_000;
 /** The protocol has no room for more values of an argument. */
-const MOST_COMPLETIONS = 100;
+const MAX_COMPLETIONS = 100;
 
 export function addTableResources(server: McpServer, setting: Setting): void {
   const template = new ResourceTemplate(`${SCHEME}{table}`, {
     list: async ({ signal }) => {
-      const names = await namesOf(setting, '', MOST_LISTED, signal);
+      const names = await namesOf(setting, '', MAX_LISTED, signal);
       return { resources: names.map((name) => ({ uri: uriOf(name), name, mimeType: JSON_TYPE })) };
     },
     complete: { table: (start) => completions(setting, start) },
@@ -38,7 +38,7 @@ export function addTableResources(server: McpServer, setting: Setting): void {
 /** Names of tables that begin so. */
 export async function completions(setting: Setting, start: string): Promise<string[]> {
   const never = new AbortController();
-  return await namesOf(setting, start, MOST_COMPLETIONS, never.signal);
+  return await namesOf(setting, start, MAX_COMPLETIONS, never.signal);
 }
 
 function uriOf(table: string): string {

@@ -10,8 +10,8 @@ import { addTool, type Answer } from './tool.js';
 
 const DEFAULT_TABLES = 100;
 const DEFAULT_SAMPLE = 10;
-const MOST_SAMPLE = 1_000;
-const MOST_COLUMNS = 5_000;
+const MAX_SAMPLE = 1_000;
+const MAX_COLUMNS = 5_000;
 const CATALOG_BYTES = 16 * 1024 * 1024;
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -224,7 +224,7 @@ function asking(setting: Setting, signal: AbortSignal): Ask {
   const limits = { ...setting.limits, bytes: CATALOG_BYTES };
   const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
   return (sql, parameters) =>
-    run(setting.open('read'), { sql, parameters, take: MOST_COLUMNS }, waiting);
+    run(setting.open('read'), { sql, parameters, take: MAX_COLUMNS }, waiting);
 }
 
 /** It takes the right to read all of the table. */
@@ -248,7 +248,7 @@ async function ddlOf(
 
 function addSample(server: McpServer, setting: Setting): void {
   const { limits } = setting;
-  const most = Math.min(MOST_SAMPLE, limits.rows);
+  const most = Math.min(MAX_SAMPLE, limits.rows);
   const tool = {
     title: 'Sample a table',
     description:

@@ -120,14 +120,14 @@ export class NotebookRefusal extends Error {
   }
 }
 
-const LONGEST_TITLE = 80;
+const MAX_TITLE_LENGTH = 80;
 /** Line ends, and characters that turn the direction of a text or are not to be seen. */
 const UNFIT = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u;
 
 export function checkTitle(title: string): string {
   const kept = title.trim();
-  if (kept === '' || kept.length > LONGEST_TITLE || UNFIT.test(kept)) {
-    const form = `1 to ${LONGEST_TITLE} characters, without control characters`;
+  if (kept === '' || kept.length > MAX_TITLE_LENGTH || UNFIT.test(kept)) {
+    const form = `1 to ${MAX_TITLE_LENGTH} characters, without control characters`;
     throw new NotebookRefusal('invalid', `invalid title: expected ${form}`);
   }
   return kept;

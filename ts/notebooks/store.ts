@@ -31,7 +31,7 @@ const NOTEBOOK_BYTES = 512;
 const VERSION_BYTES = 256;
 /** Versions of one notebook that are kept take no more. */
 const HISTORY_BYTES = 4 * 1024 * 1024;
-const MOST_SHARES = 100;
+const MAX_SHARES = 100;
 const ID_BYTES = 9;
 const LINK_BYTES = 24;
 
@@ -175,8 +175,8 @@ export class NotebookStore {
     shares: readonly Share[],
     hasLink: boolean,
   ): Promise<Listed> {
-    if (shares.length > MOST_SHARES) {
-      throw new NotebookRefusal('invalid', `shared with more than ${MOST_SHARES} names`);
+    if (shares.length > MAX_SHARES) {
+      throw new NotebookRefusal('invalid', `shared with more than ${MAX_SHARES} names`);
     }
     return await this.#change(async () => {
       const { notebook, access } = this.#find(person, id, 'own');

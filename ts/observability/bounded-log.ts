@@ -2,7 +2,7 @@
 import type { Logger } from './logger.js';
 
 const WINDOW_MS = 60_000;
-const MOST_LINES = 60;
+const MAX_LINES = 60;
 
 /** What one event is called, and those that were only counted. */
 interface BoundedEvents {
@@ -26,7 +26,7 @@ export class BoundedLog {
     this.#timer ??= setTimeout(() => {
       this.flush();
     }, WINDOW_MS).unref();
-    if (this.#lines < MOST_LINES) {
+    if (this.#lines < MAX_LINES) {
       this.#lines += 1;
       this.#logger.info(this.#events.one, fields);
     } else {

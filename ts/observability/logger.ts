@@ -9,7 +9,7 @@ const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 type LogFields = Readonly<Record<string, unknown>>;
 
-const LONGEST_LINE = 8 * 1024;
+const MAX_LINE_LENGTH = 8 * 1024;
 const SENSITIVE_NAME = /password|passwd|secret|token|authorization|cookie|credential/i;
 /** `PASSWORD 'x'`, `password=x`, `Bearer x`, `code=x` inside texts. */
 const SENSITIVE_TEXT = new RegExp(
@@ -74,10 +74,10 @@ function formatLine(
 ): string {
   const head = { time: time.toISOString(), level, component, event };
   const line = escapeControls(JSON.stringify({ ...head, ...redactFields(fields) }, plainValue));
-  if (line.length <= LONGEST_LINE) {
+  if (line.length <= MAX_LINE_LENGTH) {
     return `${line}\n`;
   }
-  const cut = line.slice(0, LONGEST_LINE);
+  const cut = line.slice(0, MAX_LINE_LENGTH);
   return `${JSON.stringify({ ...head, cut })}\n`;
 }
 

@@ -3,7 +3,7 @@ import type { DrawnNumber } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
 
 /** Sequences that a session knows the last number of; those drawn from longest ago go first. */
-const MOST_SEQUENCES = 1_000;
+const MAX_SEQUENCES = 1_000;
 
 export class DrawnNumbers {
   /** By sequence, in the order in which they were drawn. */
@@ -15,7 +15,7 @@ export class DrawnNumbers {
       this.#last.set(number.sequence, number);
     }
     for (const sequence of this.#last.keys()) {
-      if (this.#last.size <= MOST_SEQUENCES) {
+      if (this.#last.size <= MAX_SEQUENCES) {
         break;
       }
       this.#last.delete(sequence);

@@ -39,10 +39,10 @@ import type { TemporaryTable } from './temporary.js';
 import { ALL_TIME, timeBounds, type TimeBounds } from './time-bounds.js';
 
 /** How often a statement runs at most when its tables change each time before it does. */
-const MOST_ATTEMPTS = 64;
+const MAX_ATTEMPTS = 64;
 /** Attempts that follow each other at once; later ones let those who change the table be done. */
 const QUICK_ATTEMPTS = 4;
-const LONGEST_PAUSE_MS = 64;
+const MAX_PAUSE_MS = 64;
 
 /**
  * How a statement runs. A function is for callers that have not sent the shape of the rows yet:
@@ -394,15 +394,13 @@ export class PreparedStatement {
         return await step(this.#bound().statement);
       } catch (error) {
         const failure = asDatabaseError(error);
-        if (failure.code !== 'Replan' || attempt === MOST_ATTEMPTS) {
+        if (failure.code !== 'Replan' || attempt === MAX_ATTEMPTS) {
           throw failure;
         }
       }
       // Nothing was done: the tables changed after it was bound.
       if (attempt > QUICK_ATTEMPTS) {
-        await setTimeout(
-          Math.random() * Math.min(2 ** (attempt - QUICK_ATTEMPTS), LONGEST_PAUSE_MS),
-        );
+        await setTimeout(Math.random() * Math.min(2 ** (attempt - QUICK_ATTEMPTS), MAX_PAUSE_MS));
       }
       await this.#rebind(again);
     }

@@ -36,7 +36,7 @@ const DEFAULT_FEEDS = 256;
 const MICROS = 1e6;
 
 /** UTF-16 units of one statement. */
-const LONGEST_STATEMENT = 16 * 1024 * 1024;
+const MAX_STATEMENT_LENGTH = 16 * 1024 * 1024;
 
 interface SessionHostOptions {
   readonly database: Database;
@@ -253,10 +253,10 @@ export class Session implements StatementSession {
 
   /** What `text` says and who runs it; throws a `DatabaseError`. */
   read(text: string): ParsedStatement {
-    if (text.length > LONGEST_STATEMENT) {
+    if (text.length > MAX_STATEMENT_LENGTH) {
       throw new DatabaseError({
         code: 'StatementTooComplex',
-        message: `statement is too long [length=${text.length}, limit=${LONGEST_STATEMENT}]`,
+        message: `statement is too long [length=${text.length}, limit=${MAX_STATEMENT_LENGTH}]`,
       });
     }
     const nul = text.indexOf('\0');

@@ -60,12 +60,12 @@ const NO_QUESTIONS: TreeQuestions = {
 /** Bytes of texts and trees together. */
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** Longer texts are almost always one large INSERT: they do not come again. */
-const LONGEST_CACHED_TEXT = 64 * 1024;
+const MAX_CACHED_TEXT_LENGTH = 64 * 1024;
 /** Bound queries; each may hold a plan of some 10 KiB until the next commit. */
-const MOST_QUERIES = 512;
+const MAX_QUERIES = 512;
 /** Fewer than queries, so that the plan of a text that comes again is still there the next time. */
-const MOST_SEEN = MOST_QUERIES / 2;
-const MOST_REFUSED = 2_048;
+const MAX_SEEN = MAX_QUERIES / 2;
+const MAX_REFUSED = 2_048;
 
 export class StatementCache {
   readonly #parse: Parse;
@@ -75,11 +75,11 @@ export class StatementCache {
     sizeCalculation: ({ tree }, text) => tree.length + 2 * text.length + 64,
   });
 
-  readonly #queries = new LRUCache<string, Statement>({ max: MOST_QUERIES });
+  readonly #queries = new LRUCache<string, Statement>({ max: MAX_QUERIES });
   /** Texts that came once lately. One that comes again has a plan and an answer of its own. */
-  readonly #seen = new LRUCache<string, true>({ max: MOST_SEEN });
+  readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
   /** Queries with parameters that answer as others than the texts they were made of. */
-  readonly #refused = new LRUCache<string, true>({ max: MOST_REFUSED });
+  readonly #refused = new LRUCache<string, true>({ max: MAX_REFUSED });
 
   constructor(parse: Parse, questions: TreeQuestions = NO_QUESTIONS) {
     this.#parse = parse;
@@ -97,7 +97,7 @@ export class StatementCache {
     text: string,
     visibility = 0,
   ): string | null {
-    if (text.length > LONGEST_CACHED_TEXT) {
+    if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return null;
     }
     const declared = types === undefined ? '' : JSON.stringify(types);
@@ -141,7 +141,7 @@ export class StatementCache {
 
   /** What a text says; of one that comes for the first time, by the query it is one of. */
   parsed(text: string): ParsedStatement {
-    if (text.length > LONGEST_CACHED_TEXT) {
+    if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return this.#parseText(text);
     }
     return this.#trees.get(text) ?? this.#lifted(text) ?? this.plain(text);
@@ -149,7 +149,7 @@ export class StatementCache {
 
   /** What a text says, with its literals in it. */
   plain(text: string): ParsedStatement {
-    if (text.length > LONGEST_CACHED_TEXT) {
+    if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return this.#parseText(text);
     }
     const known = this.#trees.get(text);

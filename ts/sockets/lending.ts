@@ -59,7 +59,7 @@ function handleOf(socket: Socket): Handle | null {
 /** Questions of a kind in a row before a connection is lent for the first time. */
 const FIRST_RUNS = 3;
 /** After loans that were soon over. */
-const MOST_RUNS = 64;
+const MAX_RUNS = 64;
 /** A loan with fewer answers is not worth its two crossings. */
 const FEW_ANSWERED = 16;
 
@@ -91,6 +91,6 @@ export class Patience {
   returned(answered: number): void {
     const isWorthIt = answered >= FEW_ANSWERED;
     this.#runs = 0;
-    this.#runsNeeded = isWorthIt ? 1 : Math.min(MOST_RUNS, this.#runsNeeded * 2);
+    this.#runsNeeded = isWorthIt ? 1 : Math.min(MAX_RUNS, this.#runsNeeded * 2);
   }
 }

@@ -35,11 +35,11 @@ const GRAMMAR: Grammar = {
 
 const END = TokenKind.End;
 /** Letters of a word that may be a mistyped keyword: of two letters any one is near to another. */
-const LEAST_WORD = 3;
+const MIN_WORD = 3;
 /** Errors about a token that is not what may follow, not about what it means. */
 const SAYS_EXPECTED = /^unexpected token| expected$/;
 /** UTF-16 units behind an error that its word is read from. */
-const MOST_WORD = 64;
+const MAX_WORD = 64;
 
 /** One statement, as any client may send it. */
 export interface Statement {
@@ -82,13 +82,13 @@ function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
  * the statement's first, which decides how everything behind it is read.
  */
 function wordsAt(text: string, offset: number): { word: string; end: number }[] {
-  const { kinds, starts, ends } = scan(text.slice(0, offset + MOST_WORD));
+  const { kinds, starts, ends } = scan(text.slice(0, offset + MAX_WORD));
   const at = starts.findLastIndex((start, index) => start <= offset && kinds[index] !== END);
   const first = starts.findIndex((start) => start >= lastStatement(text.slice(0, offset)));
   return [at, at - 1, first].flatMap((index) => {
     const end = ends[index] ?? 0;
     const word = text.slice(starts[index], end);
-    return kinds[index] === TokenKind.Word && word.length >= LEAST_WORD ? [{ word, end }] : [];
+    return kinds[index] === TokenKind.Word && word.length >= MIN_WORD ? [{ word, end }] : [];
   });
 }
 

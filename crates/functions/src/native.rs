@@ -23,13 +23,13 @@ use tidemark_types::{SqlType, account};
 use crate::column::{Call, stopped};
 
 /// The most bytes of a name that says all of an expression.
-const MOST_NAME_BYTES: usize = 512;
+const MAX_NAME_BYTES: usize = 512;
 /// Bytes of a longer one that are kept.
 const KEPT_NAME_BYTES: usize = 64;
 
 /// A longer name's beginning and its digest, which keeps it from being another's.
 fn bounded_name(name: String) -> String {
-    if name.len() <= MOST_NAME_BYTES {
+    if name.len() <= MAX_NAME_BYTES {
         return name;
     }
     let digest = |salt: u8| {

@@ -67,7 +67,7 @@ fn main() {
                 .collect(),
             atomicity: CsvAtomicity::SkipCol,
             skip_extra_values: false,
-            most_line_bytes: tidemark_ingest::MOST_LINE_BYTES,
+            most_line_bytes: tidemark_ingest::MAX_LINE_BYTES,
             line_fields: columns.len(),
             target,
             timestamp: Some(0),

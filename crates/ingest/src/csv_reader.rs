@@ -13,7 +13,7 @@ use tidemark_border::CsvAtomicity;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 use crate::column::absent_column;
-use crate::csv_spec::{BadLine, CsvReport, CsvSpec, MOST_BAD_LINES};
+use crate::csv_spec::{BadLine, CsvReport, CsvSpec, MAX_BAD_LINES};
 use crate::input::Input;
 use crate::record::{FieldRange, split_record};
 
@@ -485,7 +485,7 @@ impl CsvReader {
         if self.atomicity == CsvAtomicity::AbortLine {
             return Err(EngineError::new(ErrorCode::InvalidValue, bad.to_string()));
         }
-        if self.report.bad_lines.len() < MOST_BAD_LINES {
+        if self.report.bad_lines.len() < MAX_BAD_LINES {
             self.report.bad_lines.push(bad);
         }
         Ok(())
@@ -561,7 +561,7 @@ mod tests {
             atomicity: CsvAtomicity::SkipCol,
             skip_extra_values: false,
             line_fields: columns.len(),
-            most_line_bytes: crate::MOST_LINE_BYTES,
+            most_line_bytes: crate::MAX_LINE_BYTES,
             target: columns.iter().map(|(name, sql_type)| Field::new(*name, *sql_type)).collect(),
             timestamp: None,
         }

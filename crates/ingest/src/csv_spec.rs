@@ -26,7 +26,7 @@ pub struct CsvColumn {
 }
 
 /// The most bytes of a line, by default.
-pub const MOST_LINE_BYTES: usize = 16 << 20;
+pub const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Everything the reader must know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct CsvReport {
     /// Values that did not convert, or were missing where one is required, per entry of
     /// [`CsvSpec::columns`].
     pub column_errors: Vec<u64>,
-    /// The first lines that are bad, at most [`MOST_BAD_LINES`].
+    /// The first lines that are bad, at most [`MAX_BAD_LINES`].
     pub bad_lines: Vec<BadLine>,
     /// Guesses that turned out to be too narrow, per entry of [`CsvSpec::columns`]. Where there is
     /// one, the rows are incomplete: the text is to be read again, with these types.
@@ -80,7 +80,7 @@ pub struct Widened {
 }
 
 /// Bad lines that are reported one by one.
-pub const MOST_BAD_LINES: usize = 10;
+pub const MAX_BAD_LINES: usize = 10;
 
 /// A line with something wrong in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -108,14 +108,14 @@ impl InstantReader {
 
 /// A number since 1970, with or without a fraction, rounded down to the unit.
 fn read_epoch(text: &str, nanos_each: i128, unit: TimestampUnit) -> Option<i64> {
-    const MOST_DIGITS: usize = 19;
+    const MAX_DIGITS: usize = 19;
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let is_number = |text: &str| {
-        (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+        (1..=MAX_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
     };
     if !is_number(whole) || !is_number(fraction) {
         return None;

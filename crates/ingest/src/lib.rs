@@ -38,7 +38,7 @@ pub use copy::{
 };
 pub use csv_reader::CsvReader;
 pub use csv_spec::{
-    BadLine, CsvColumn, CsvReport, CsvSpec, MOST_BAD_LINES, MOST_LINE_BYTES, Widened,
+    BadLine, CsvColumn, CsvReport, CsvSpec, MAX_BAD_LINES, MAX_LINE_BYTES, Widened,
 };
 pub use line::{LineFailure, LineOptions, LineReader, Refusal};
 pub use parameters::{ParameterRows, are_texts};

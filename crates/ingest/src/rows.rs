@@ -8,7 +8,7 @@ use tidemark_types::identifier::{is_valid_column_name, same};
 use tidemark_types::{EngineResult, SqlType};
 
 /// Rows of a chunk.
-pub(crate) const MOST_CHUNK_ROWS: usize = 64 * 1024;
+pub(crate) const MAX_CHUNK_ROWS: usize = 64 * 1024;
 /// The name of the designated timestamp of a table that is made.
 pub(crate) const TIMESTAMP: &str = "timestamp";
 
@@ -190,9 +190,9 @@ pub struct RefusedTarget {
 
 /// A text of a client within a message, cut where it is long.
 pub(crate) fn shown(bytes: &[u8]) -> String {
-    const MOST_BYTES: usize = 64;
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST_BYTES)]);
+    const MAX_BYTES: usize = 64;
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]);
     let head: String = head.chars().flat_map(char::escape_debug).collect();
-    let dots = if bytes.len() > MOST_BYTES { "…" } else { "" };
+    let dots = if bytes.len() > MAX_BYTES { "…" } else { "" };
     format!("'{head}{dots}'")
 }

@@ -5,7 +5,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::plan_node::PlanNode;
 
 /// Rows that a projection computes in some microseconds.
-const MOST_ROWS: usize = 64;
+const MAX_ROWS: usize = 64;
 
 /// Whether a plan only projects a few rows that are in memory: `SELECT 1`, `SELECT count() FROM t`.
 /// It reads no file, waits for nothing and yields nothing to wait for.
@@ -15,6 +15,6 @@ pub fn is_immediate(plan: &dyn ExecutionPlan) -> bool {
         | PlanNode::Cooperative
         | PlanNode::GlobalLimit
         | PlanNode::LocalLimit => plan.children().iter().all(|child| is_immediate(child.as_ref())),
-        leaf => leaf.known_rows().is_some_and(|rows| rows <= MOST_ROWS),
+        leaf => leaf.known_rows().is_some_and(|rows| rows <= MAX_ROWS),
     }
 }

@@ -17,7 +17,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use crate::bounded::{has_long_constant, shared};
 use crate::choice::at_once;
 use crate::operator::Input;
-use crate::sample_by::fallback::MOST_DENSE_SYMBOLS;
+use crate::sample_by::fallback::MAX_DENSE_SYMBOLS;
 use crate::sample_by::groups::{KeyPlan, is_number};
 use crate::sample_by::plan::AggregatePlan;
 use crate::sample_by::slots::{Digit, NearNumbers, fits};
@@ -142,7 +142,7 @@ fn text_of_symbol(
     argument: &Arc<dyn PhysicalExpr>,
 ) -> Option<Arc<dyn PhysicalExpr>> {
     let symbol = symbol_of_text(argument, &input.schema())?;
-    let few = dictionary(input, &symbol)?.len() <= MOST_DENSE_SYMBOLS;
+    let few = dictionary(input, &symbol)?.len() <= MAX_DENSE_SYMBOLS;
     few.then_some(symbol)
 }
 

@@ -18,6 +18,6 @@ pub use rules::decorrelate::{captured, captured_mut, has_subquery, uncorrelated_
 pub use rules::fence::fenced;
 pub use session::{PlanSession, SessionOptions};
 pub use size::{
-    MOST_PLAN_DEPTH, MOST_PLAN_NODES, PlanSize, check_latest_keys, check_lookups,
-    check_time_windows, check_windows, too_many_nodes,
+    MAX_PLAN_DEPTH, MAX_PLAN_NODES, PlanSize, check_latest_keys, check_lookups, check_time_windows,
+    check_windows, too_many_nodes,
 };

@@ -50,7 +50,7 @@ use tidemark_operators::{PartRows, ShareLiterals, SharedRows};
 
 /// A sort's share of its query's memory for merging: one part in so many, and at most so much.
 const MERGE_SHARE: usize = 16;
-const MOST_MERGE_BYTES: usize = 10 << 20;
+const MAX_MERGE_BYTES: usize = 10 << 20;
 
 /// Rows of a batch that an operator of `DataFusion` makes. A merge holds some batches of each of
 /// its inputs, and cannot spill them: with batches as large as a scan's, two sorted inputs took
@@ -312,7 +312,7 @@ fn session_config(options: &SessionOptions) -> SessionConfig {
     let config = SessionConfig::new()
         .with_target_partitions(partitions)
         // Each sort holds so much back for merging what it spilled.
-        .with_sort_spill_reservation_bytes(merging.min(MOST_MERGE_BYTES))
+        .with_sort_spill_reservation_bytes(merging.min(MAX_MERGE_BYTES))
         .with_batch_size(MERGED_ROWS)
         // One batch in each file that an exchange spills: two files that are still written to can
         // keep its readers waiting for ever (apache/datafusion#24883).

@@ -12,30 +12,30 @@ use tidemark_operators::LogicalNode;
 
 /// Operators and expressions of a plan, at most, those of sub-queries, common tables and views
 /// counted wherever they are named.
-pub const MOST_PLAN_NODES: usize = 150_000;
+pub const MAX_PLAN_NODES: usize = 150_000;
 /// How many of them may stand within each other.
-pub const MOST_PLAN_DEPTH: usize = 3_000;
+pub const MAX_PLAN_DEPTH: usize = 3_000;
 
 /// The sum, over all expressions, of the depth of each of their nodes: rules ask for a node's type
 /// again and again, which takes the time of all nodes beneath it.
-const MOST_NESTING: usize = 4_000_000;
+const MAX_NESTING: usize = 4_000_000;
 /// Keys of one ORDER BY: the time to plan it grows with the cube of their number.
-const MOST_SORT_KEYS: usize = 300;
+const MAX_SORT_KEYS: usize = 300;
 /// Keys of one GROUP BY or LATEST ON.
-const MOST_GROUP_KEYS: usize = 1_000;
+const MAX_GROUP_KEYS: usize = 1_000;
 /// Columns of DISTINCT, UNION, EXCEPT and INTERSECT.
-const MOST_DISTINCT_COLUMNS: usize = 2_000;
+const MAX_DISTINCT_COLUMNS: usize = 2_000;
 /// Keys of one join.
-const MOST_JOIN_KEYS: usize = 1_000;
+const MAX_JOIN_KEYS: usize = 1_000;
 /// Sub-queries used as values: each is a join, and widens the rows of the next.
-const MOST_SCALAR_QUERIES: usize = 100;
+const MAX_SCALAR_QUERIES: usize = 100;
 /// Window functions computed together, over rows in time order.
-const MOST_TIME_WINDOWS: usize = 1_000;
+const MAX_TIME_WINDOWS: usize = 1_000;
 /// Window functions computed one after the other, since their rows are sorted by different keys.
-const MOST_WINDOWS: usize = 100;
+const MAX_WINDOWS: usize = 100;
 /// Columns of one list, times those of the rows they are looked up among: `SELECT *` of a table
 /// with as many columns as a table may have, and PIVOT of as many values as it takes.
-const MOST_LOOKUPS: usize = 30_000_000;
+const MAX_LOOKUPS: usize = 30_000_000;
 
 /// A plan that is larger is made on a stack of its own.
 const FEW_NODES: usize = 400;
@@ -76,11 +76,11 @@ impl PlanSize {
     fn enter(&mut self, depth: usize) -> EngineResult<()> {
         self.nodes += 1;
         self.depth = self.depth.max(depth);
-        if self.nodes > MOST_PLAN_NODES {
+        if self.nodes > MAX_PLAN_NODES {
             return Err(too_many_nodes());
         }
-        if depth > MOST_PLAN_DEPTH {
-            return Err(too_complex(&format!("deep [max={MOST_PLAN_DEPTH} levels]")));
+        if depth > MAX_PLAN_DEPTH {
+            return Err(too_complex(&format!("deep [max={MAX_PLAN_DEPTH} levels]")));
         }
         Ok(())
     }
@@ -103,27 +103,27 @@ impl PlanSize {
     /// Refuses lists that operators do not take at this length.
     fn keys(&mut self, plan: &LogicalPlan) -> EngineResult<()> {
         match plan {
-            LogicalPlan::Sort(sort) if sort.expr.len() > MOST_SORT_KEYS => {
-                refuse("keys of ORDER BY", sort.expr.len(), MOST_SORT_KEYS)
+            LogicalPlan::Sort(sort) if sort.expr.len() > MAX_SORT_KEYS => {
+                refuse("keys of ORDER BY", sort.expr.len(), MAX_SORT_KEYS)
             }
-            LogicalPlan::Aggregate(node) if node.group_expr.len() > MOST_GROUP_KEYS => {
-                refuse("keys of GROUP BY", node.group_expr.len(), MOST_GROUP_KEYS)
+            LogicalPlan::Aggregate(node) if node.group_expr.len() > MAX_GROUP_KEYS => {
+                refuse("keys of GROUP BY", node.group_expr.len(), MAX_GROUP_KEYS)
             }
             LogicalPlan::Projection(list) => {
                 check_lookups(list.expr.len(), list.input.schema().fields().len())
             }
-            LogicalPlan::Join(join) if join.on.len() > MOST_JOIN_KEYS => {
-                refuse("keys of a join", join.on.len(), MOST_JOIN_KEYS)
+            LogicalPlan::Join(join) if join.on.len() > MAX_JOIN_KEYS => {
+                refuse("keys of a join", join.on.len(), MAX_JOIN_KEYS)
             }
             LogicalPlan::Extension(_) => match LogicalNode::of_plan(plan) {
                 Some(LogicalNode::Windows(node)) => check_time_windows(node.functions().len()),
                 _ => Ok(()),
             },
             LogicalPlan::Distinct(Distinct::All(input))
-                if input.schema().fields().len() > MOST_DISTINCT_COLUMNS =>
+                if input.schema().fields().len() > MAX_DISTINCT_COLUMNS =>
             {
                 let count = input.schema().fields().len();
-                refuse("columns of rows without duplicates", count, MOST_DISTINCT_COLUMNS)
+                refuse("columns of rows without duplicates", count, MAX_DISTINCT_COLUMNS)
             }
             LogicalPlan::Window(node) => {
                 self.windows += 1;
@@ -134,8 +134,8 @@ impl PlanSize {
                     };
                     let params = &function.params;
                     let (partition, order) = (params.partition_by.len(), params.order_by.len());
-                    if partition > MOST_SORT_KEYS || order > MOST_SORT_KEYS {
-                        return refuse("keys of a window", partition.max(order), MOST_SORT_KEYS);
+                    if partition > MAX_SORT_KEYS || order > MAX_SORT_KEYS {
+                        return refuse("keys of a window", partition.max(order), MAX_SORT_KEYS);
                     }
                     Ok(())
                 })
@@ -147,7 +147,7 @@ impl PlanSize {
     fn expr(&mut self, expr: &Expr, depth: usize, level: usize) -> EngineResult<()> {
         self.enter(depth)?;
         self.nesting += level;
-        if self.nesting > MOST_NESTING {
+        if self.nesting > MAX_NESTING {
             return Err(too_complex("deep [max=4000000 levels, of all expressions together]"));
         }
         if matches!(expr, Expr::Column(_) | Expr::Literal(..)) {
@@ -156,9 +156,9 @@ impl PlanSize {
         grown(|| {
             if let Expr::ScalarSubquery(_) = expr {
                 self.scalar_queries += 1;
-                if self.scalar_queries > MOST_SCALAR_QUERIES {
+                if self.scalar_queries > MAX_SCALAR_QUERIES {
                     let what = "sub-queries used as values";
-                    return refuse(what, self.scalar_queries, MOST_SCALAR_QUERIES);
+                    return refuse(what, self.scalar_queries, MAX_SCALAR_QUERIES);
                 }
             }
             if let Some(subquery) = subquery_of(expr) {
@@ -180,28 +180,28 @@ impl PlanSize {
 /// Refuses window functions that are computed one after the other, before the plan of so many is
 /// made.
 pub fn check_windows(count: usize) -> EngineResult<()> {
-    if count > MOST_WINDOWS { refuse("window functions", count, MOST_WINDOWS) } else { Ok(()) }
+    if count > MAX_WINDOWS { refuse("window functions", count, MAX_WINDOWS) } else { Ok(()) }
 }
 
 /// Refuses window functions that are computed together, over rows in time order.
 pub fn check_time_windows(count: usize) -> EngineResult<()> {
-    if count > MOST_TIME_WINDOWS {
-        return refuse("window functions", count, MOST_TIME_WINDOWS);
+    if count > MAX_TIME_WINDOWS {
+        return refuse("window functions", count, MAX_TIME_WINDOWS);
     }
     Ok(())
 }
 
 /// Refuses keys of LATEST ON.
 pub fn check_latest_keys(count: usize) -> EngineResult<()> {
-    if count > MOST_GROUP_KEYS {
-        return refuse("keys of LATEST ON", count, MOST_GROUP_KEYS);
+    if count > MAX_GROUP_KEYS {
+        return refuse("keys of LATEST ON", count, MAX_GROUP_KEYS);
     }
     Ok(())
 }
 
 /// Refuses a list of `count` expressions over rows of `among` columns.
 pub fn check_lookups(count: usize, among: usize) -> EngineResult<()> {
-    if count.saturating_mul(among) <= MOST_LOOKUPS {
+    if count.saturating_mul(among) <= MAX_LOOKUPS {
         return Ok(());
     }
     let message = format!("too many columns [{count} of {among}]");
@@ -222,9 +222,9 @@ fn internal(error: &DataFusionError) -> EngineError {
     EngineError::internal(error.to_string())
 }
 
-/// The error of a plan with more than [`MOST_PLAN_NODES`].
+/// The error of a plan with more than [`MAX_PLAN_NODES`].
 pub fn too_many_nodes() -> EngineError {
-    too_complex(&format!("large [max={MOST_PLAN_NODES} operators and expressions]"))
+    too_complex(&format!("large [max={MAX_PLAN_NODES} operators and expressions]"))
 }
 
 fn too_complex(how: &str) -> EngineError {

@@ -24,7 +24,7 @@ const FREE_BYTES: i64 = 4 << 20;
 /// Beyond its limit a query may hold one part in so many, and at least so much: batches under way,
 /// which no operator registers.
 const MARGIN_SHARE: usize = 4;
-const LEAST_MARGIN: usize = 32 << 20;
+const MIN_MARGIN: usize = 32 << 20;
 /// A query that held one part in so many of what the process may have leaves much behind: the
 /// allocator keeps for each thread what was freed there.
 const LARGE_SHARE: i64 = 16;
@@ -120,7 +120,7 @@ impl Account {
         limit_bytes: usize,
         stop: impl Fn() -> Option<EngineError> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let margin = (limit_bytes / MARGIN_SHARE).max(LEAST_MARGIN);
+        let margin = (limit_bytes / MARGIN_SHARE).max(MIN_MARGIN);
         Arc::new(Self {
             held: AtomicI64::new(0),
             peak: AtomicI64::new(0),

@@ -27,7 +27,7 @@ pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
 /// The most elements of an array that becomes a constant of a plan, more than a literal may have.
 /// Each rule of planning copies, compares and names constants, and cannot be stopped meanwhile: one
 /// of 5 million elements was planned for 40 s. A larger array is computed as the statement runs.
-const MOST_CONSTANT_ELEMENTS: usize = 16 * 1024;
+const MAX_CONSTANT_ELEMENTS: usize = 16 * 1024;
 
 /// The cells of one column, to be read by row.
 #[derive(Debug, Clone, Copy)]
@@ -237,7 +237,7 @@ impl DoubleArrayBuilder {
 
 /// The most arrays within an array that has no element: its text has brackets for each, so that few
 /// bytes of lengths could ask for a text of any size.
-const MOST_EMPTY_ARRAYS: u64 = 1024;
+const MAX_EMPTY_ARRAYS: u64 = 1024;
 
 /// Whether an array of these lengths may come from outside.
 pub fn is_allowed(lengths: impl IntoIterator<Item = u64>) -> bool {
@@ -246,13 +246,13 @@ pub fn is_allowed(lengths: impl IntoIterator<Item = u64>) -> bool {
         product = product.saturating_mul(length.max(1));
         is_empty |= length == 0;
     }
-    product <= if is_empty { MOST_EMPTY_ARRAYS } else { MAX_ARRAY_ELEMENTS as u64 }
+    product <= if is_empty { MAX_EMPTY_ARRAYS } else { MAX_ARRAY_ELEMENTS as u64 }
 }
 
 /// `array element count exceeds max` when an array has more elements than one may have. While a
 /// statement is planned, also when it would be too large a constant: then the call stays.
 pub fn check_elements(count: usize) -> EngineResult<()> {
-    if count > MOST_CONSTANT_ELEMENTS && bounded::is_folding() {
+    if count > MAX_CONSTANT_ELEMENTS && bounded::is_folding() {
         let message = "the array is too large for a constant";
         return Err(EngineError::new(ErrorCode::ResourceLimit, message));
     }
@@ -618,10 +618,10 @@ mod tests {
 
     #[test]
     fn a_large_array_is_no_constant() {
-        assert!(check_elements(MOST_CONSTANT_ELEMENTS + 1).is_ok());
-        assert!(bounded::folding(|| check_elements(MOST_CONSTANT_ELEMENTS)).is_ok());
-        assert!(bounded::folding(|| check_elements(MOST_CONSTANT_ELEMENTS + 1)).is_err());
-        assert!(check_elements(MOST_CONSTANT_ELEMENTS + 1).is_ok(), "after the planning");
+        assert!(check_elements(MAX_CONSTANT_ELEMENTS + 1).is_ok());
+        assert!(bounded::folding(|| check_elements(MAX_CONSTANT_ELEMENTS)).is_ok());
+        assert!(bounded::folding(|| check_elements(MAX_CONSTANT_ELEMENTS + 1)).is_err());
+        assert!(check_elements(MAX_CONSTANT_ELEMENTS + 1).is_ok(), "after the planning");
     }
 
     #[test]

@@ -117,15 +117,15 @@ pub struct EngineError {
 pub type EngineResult<T> = Result<T, EngineError>;
 
 /// The most bytes of a message.
-const MOST_MESSAGE_BYTES: usize = 4 << 10;
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
 /// The beginning of a message that is too long, and how long it was.
 fn bounded_message(message: String) -> String {
     let length = message.len();
-    if length <= MOST_MESSAGE_BYTES {
+    if length <= MAX_MESSAGE_BYTES {
         return message;
     }
-    let kept = &message[..message.floor_char_boundary(MOST_MESSAGE_BYTES)];
+    let kept = &message[..message.floor_char_boundary(MAX_MESSAGE_BYTES)];
     format!("{kept}… [message={length} bytes]")
 }
 
@@ -205,12 +205,12 @@ impl EngineError {
 
 #[cfg(test)]
 mod tests {
-    use super::{EngineError, ErrorCode, MOST_MESSAGE_BYTES};
+    use super::{EngineError, ErrorCode, MAX_MESSAGE_BYTES};
 
     #[test]
     fn a_message_that_quotes_a_long_value_is_cut() {
         let error = EngineError::new(ErrorCode::InvalidValue, "é".repeat(1 << 20));
-        assert!(error.message.len() < MOST_MESSAGE_BYTES + 64);
+        assert!(error.message.len() < MAX_MESSAGE_BYTES + 64);
         assert!(error.message.ends_with("é… [message=2097152 bytes]"), "{}", error.message);
     }
 }

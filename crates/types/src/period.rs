@@ -11,11 +11,11 @@ use crate::timestamp::TimestampUnit;
 /// Days of a month where a part of one is meant, and where lengths are compared.
 const MONTH_DAYS: i64 = 30;
 /// Most bytes of a period's text.
-const MOST_BYTES: usize = 256;
+const MAX_BYTES: usize = 256;
 /// Months, more than time has.
-const MOST_MONTHS: f64 = 1_200_000.0;
+const MAX_MONTHS: f64 = 1_200_000.0;
 /// Microseconds whose nanoseconds are an integer of 64 bits, about.
-const MOST_MICROS: f64 = 9.2e15;
+const MAX_MICROS: f64 = 9.2e15;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const NANOS_PER_MICRO: i64 = 1_000;
@@ -38,7 +38,7 @@ impl Period {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let trimmed = text.trim().trim_start_matches('@').trim();
-        if trimmed.is_empty() || trimmed.len() > MOST_BYTES {
+        if trimmed.is_empty() || trimmed.len() > MAX_BYTES {
             return None;
         }
         let lower = trimmed.to_ascii_lowercase();
@@ -381,9 +381,9 @@ impl Parts {
     /// The length of these parts, the time rounded to microseconds.
     fn whole(self) -> Option<Period> {
         let micros = self.micros.round_ties_even();
-        let fits = self.months.abs() <= MOST_MONTHS
+        let fits = self.months.abs() <= MAX_MONTHS
             && self.days.abs() < f64::from(i32::MAX)
-            && micros.abs() < MOST_MICROS;
+            && micros.abs() < MAX_MICROS;
         fits.then_some(Period {
             months: self.months as i32,
             days: self.days as i32,

@@ -70,10 +70,10 @@ const MICRO: i64 = 1_000;
 
 /// The most bytes of a pattern: no format of a date needs as many, and a compiled pattern takes
 /// 32 bytes for each of them.
-pub const MOST_PATTERN_BYTES: usize = 1_000;
+pub const MAX_PATTERN_BYTES: usize = 1_000;
 
 /// The most letters of a zone's name or offset.
-const LONGEST_ZONE: usize = 64;
+const MAX_ZONE_LENGTH: usize = 64;
 
 /// Longest first, so that the first match is the one meant.
 const TOKENS: &[(&str, Field)] = &[
@@ -146,14 +146,14 @@ pub const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 impl TimestampPattern {
-    /// Compiles a pattern of up to [`MOST_PATTERN_BYTES`]. Letters without a meaning stand for
+    /// Compiles a pattern of up to [`MAX_PATTERN_BYTES`]. Letters without a meaning stand for
     /// themselves. A longer text is an [`ErrorCode::InvalidValue`].
     pub fn compile(pattern: &str) -> EngineResult<Self> {
-        if pattern.len() > MOST_PATTERN_BYTES {
+        if pattern.len() > MAX_PATTERN_BYTES {
             return Err(EngineError::new(
                 ErrorCode::InvalidValue,
                 format!(
-                    "a timestamp pattern of {} bytes: at most {MOST_PATTERN_BYTES} bytes are \
+                    "a timestamp pattern of {} bytes: at most {MAX_PATTERN_BYTES} bytes are \
                      allowed",
                     pattern.len()
                 ),
@@ -392,7 +392,7 @@ fn name<'a>(text: &'a str, names: &[&str], length: usize) -> Option<(usize, &'a 
 /// Reads the longest zone at the front of `text`.
 fn zone(text: &str) -> Option<(Zone, &str)> {
     let in_zone = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '+' | '-' | ':');
-    let longest = text.chars().take(LONGEST_ZONE).take_while(in_zone).count();
+    let longest = text.chars().take(MAX_ZONE_LENGTH).take_while(in_zone).count();
     (1..=longest)
         .rev()
         .find_map(|length| Zone::parse(&text[..length]).map(|zone| (zone, &text[length..])))
@@ -493,7 +493,7 @@ mod tests {
 
     #[test]
     fn patterns_have_a_greatest_length() {
-        let many = MOST_PATTERN_BYTES;
+        let many = MAX_PATTERN_BYTES;
         let refused = TimestampPattern::compile(&"y".repeat(many + 1)).unwrap_err();
         assert_eq!(
             refused.message,

@@ -8,7 +8,7 @@ use crate::offset::parse_offset;
 mod abbreviations;
 
 /// The most bytes of a name, and of the space around it.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME_LENGTH: usize = 256;
 
 /// A rule that turns UTC into local clock readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,7 +25,7 @@ impl Zone {
     /// here, so that all know the same names.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        if text.len() > LONGEST_NAME {
+        if text.len() > MAX_NAME_LENGTH {
             return None;
         }
         let text = text.trim();

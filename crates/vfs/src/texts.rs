@@ -14,7 +14,7 @@ const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 /// Bytes beside the texts' own that are read with them.
 const GAP_BYTES: usize = 4 << 10;
 /// Bytes of texts that are looked at together, at most.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// Where the bytes of some texts are, those that their views hold apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn together<'a>(found: &Found, buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
     if found.long == 0 {
         return Some(Stretch { start: 0, bytes: &[] });
     }
-    if found.buffers.0 != found.buffers.1 || found.long > MOST_BYTES as u64 {
+    if found.buffers.0 != found.buffers.1 || found.long > MAX_BYTES as u64 {
         return None;
     }
     let buffer = buffers.get(found.buffers.0 as usize)?;
@@ -106,7 +106,7 @@ pub fn ascii_stretch<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<Stretc
 pub fn are_ascii(views: &[u128], buffers: &[Buffer]) -> bool {
     views.chunks(PIECE_TEXTS).all(|piece| {
         let found = look(piece);
-        if found.bits & HIGH_BITS != 0 || found.long > MOST_BYTES as u64 {
+        if found.bits & HIGH_BITS != 0 || found.long > MAX_BYTES as u64 {
             return false;
         }
         match together(&found, buffers) {

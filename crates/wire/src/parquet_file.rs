@@ -76,7 +76,7 @@ const SAMPLE_ROWS: usize = 4096;
 
 /// Columns beyond which none is encoded by differences: parquet-rs holds a megabyte for each of
 /// them, whatever its rows are.
-const MOST_DELTA_COLUMNS: usize = 128;
+const MAX_DELTA_COLUMNS: usize = 128;
 
 /// How a Parquet file is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -331,7 +331,7 @@ fn properties(
         .set_data_page_size_limit(options.data_page_bytes.max(1))
         .set_statistics_enabled(statistics)
         .set_writer_version(version);
-    if fields.len() > MOST_DELTA_COLUMNS {
+    if fields.len() > MAX_DELTA_COLUMNS {
         properties = properties.set_encoding(Encoding::PLAIN);
     }
     for (index, field) in fields.iter().enumerate() {

@@ -13,7 +13,7 @@ use tidemark_types::{EngineError, EngineResult};
 
 /// The most threads of one file: each holds the windows and tables of its codec, 45 MiB for
 /// ZSTD 9 (measured).
-const MOST_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 
 /// Rows that are worth waking threads for.
 const MANY_ROWS: usize = 8 * 1024;
@@ -72,7 +72,7 @@ fn side_by_side<I: Send, O: Send>(
     work: impl Fn(I) -> EngineResult<O> + Sync,
 ) -> EngineResult<Vec<O>> {
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = if rows < MANY_ROWS { 1 } else { cores.min(MOST_THREADS).min(items.len()) };
+    let threads = if rows < MANY_ROWS { 1 } else { cores.min(MAX_THREADS).min(items.len()) };
     if threads < 2 {
         return items.map(work).collect();
     }

@@ -53,7 +53,7 @@ const PING_MS = 50;
 /** The same while a text of 100,000 terms is read, as in `../sweep.ts`. */
 const READING_MS = 1_000;
 /** So often a case is run whose times are too long. */
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 /** What making a table may take. */
 const PREPARING_MS = 120_000;
 /** Clock ticks are so long: a time may seem to be longer by one. */
@@ -206,7 +206,7 @@ interface Answer {
 export async function run(server: TestServer, one: Case): Promise<Outcome> {
   for (let tries = 1; ; tries += 1) {
     const [outcome, isSlow] = await runOnce(server, one);
-    if (!isSlow || tries === MOST_TRIES) {
+    if (!isSlow || tries === MAX_TRIES) {
       return outcome;
     }
   }
@@ -351,7 +351,7 @@ async function asked(server: TestServer, query: string, timeoutMs: number | null
 }
 
 /** More of an answer is not read: rows without end would not fit into one text. */
-const MOST_READ_BYTES = 256 * 1024 * 1024;
+const MAX_READ_BYTES = 256 * 1024 * 1024;
 
 interface Read {
   readonly text: string;
@@ -368,7 +368,7 @@ async function textIn(response: Response): Promise<Read> {
     for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
       chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes > MOST_READ_BYTES) {
+      if (bytes > MAX_READ_BYTES) {
         // Leaving the loop closes the connection.
         return { text: '', isWhole: false, isLeft: true };
       }

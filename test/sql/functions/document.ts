@@ -61,10 +61,10 @@ function row({ signatures, description, example, result }: ListedFunction): stri
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
-const LONGEST_RESULT = 70;
+const MAX_RESULT_LENGTH = 70;
 
 function shortened(result: string): string {
-  return result.length > LONGEST_RESULT ? `${result.slice(0, LONGEST_RESULT)}…` : result;
+  return result.length > MAX_RESULT_LENGTH ? `${result.slice(0, MAX_RESULT_LENGTH)}…` : result;
 }
 
 function code(text: string): string {

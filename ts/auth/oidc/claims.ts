@@ -8,9 +8,9 @@ interface ClaimNames {
   readonly groupsClaim: string;
 }
 
-const LONGEST_NAME = 255;
-const LONGEST_GROUP = 256;
-const MOST_GROUPS = 1000;
+const MAX_NAME_LENGTH = 255;
+const MAX_GROUP_LENGTH = 256;
+const MAX_GROUPS = 1000;
 /** Half a character, or one that ends a line or a text: others would read another name. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
@@ -45,14 +45,14 @@ function groupsOf(value: unknown): readonly string[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value];
   const groups = all.filter((group): group is string => typeof group === 'string' && group !== '');
   const fits =
-    all.length <= MOST_GROUPS &&
-    all.every((group) => typeof group === 'string' && group.length <= LONGEST_GROUP);
+    all.length <= MAX_GROUPS &&
+    all.every((group) => typeof group === 'string' && group.length <= MAX_GROUP_LENGTH);
   return fits ? [...new Set(groups)] : [];
 }
 
 function textClaim(claims: Claims, name: string): string | null {
   const value = claim(claims, name);
-  const fits = typeof value === 'string' && value !== '' && value.length <= LONGEST_NAME;
+  const fits = typeof value === 'string' && value !== '' && value.length <= MAX_NAME_LENGTH;
   return fits && !UNPRINTABLE.test(value) ? value : null;
 }
 

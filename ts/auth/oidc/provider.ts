@@ -19,7 +19,7 @@ interface ProviderParts {
 /** RFC 6750; checked where a token is new, which is seldom. */
 const TOKEN = /^[\w.~+/-]+=*$/;
 /** Longer ones are not worth the work. */
-const LONGEST_TOKEN = 16 * 1024;
+const MAX_TOKEN_LENGTH = 16 * 1024;
 
 export class IdentityProvider {
   readonly settings: OidcSettings;
@@ -85,7 +85,7 @@ export class IdentityProvider {
   }
 
   #identify(token: string): Promise<Verdict> {
-    if (token.length > LONGEST_TOKEN || !TOKEN.test(token)) {
+    if (token.length > MAX_TOKEN_LENGTH || !TOKEN.test(token)) {
       return Promise.resolve(refused('malformed token'));
     }
     return this.settings.groupsInToken ? this.#prover.prove(token) : this.#userInfo.ask(token);

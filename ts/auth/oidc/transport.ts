@@ -12,7 +12,7 @@ import type { OidcSettings } from './settings.js';
 const BODY_BYTES = 1024 * 1024;
 /** Calls under way at once; others wait their turn. */
 const CALLS_AT_ONCE = 32;
-const MOST_WAITING = 1024;
+const MAX_WAITING = 1024;
 
 export interface ProviderAnswer {
   readonly status: number;
@@ -85,7 +85,7 @@ export class HttpTransport implements Transport {
       this.#running += 1;
       return;
     }
-    if (this.#waiting.length >= MOST_WAITING) {
+    if (this.#waiting.length >= MAX_WAITING) {
       throw new ProviderUnavailable('too many logins wait for the identity provider');
     }
     await new Promise<void>((resolve, reject) => {

@@ -6,7 +6,7 @@ import {
   EMPTY,
   freeName,
   inverse,
-  MOST_CELLS,
+  MAX_CELLS,
   nameTrouble,
   newId,
   sqlCells,
@@ -77,8 +77,8 @@ test('cells in a ring read tables of those names, 200 in a row read each other',
   t.deepEqual(cellsOf(naming(1, () => 0)), [[]]);
   t.deepEqual(cellsOf(naming(2, (at) => (at + 1) % 2)), [[], ['c0']]);
   t.deepEqual(cellsOf(naming(3, (at) => (at + 1) % 3)), [[], [], ['c0']]);
-  const row = naming(MOST_CELLS, (at) => Math.max(0, at - 1));
-  t.is(cellsOf(row).at(-1)?.length, MOST_CELLS - 1);
+  const row = naming(MAX_CELLS, (at) => Math.max(0, at - 1));
+  t.is(cellsOf(row).at(-1)?.length, MAX_CELLS - 1);
 });
 
 test('options of a chart that are none are refused with their line', (t) => {

@@ -11,7 +11,7 @@ const COLUMNAR = 2;
 const OFFSETS_BYTES = 8;
 const ELEMENT_BYTES = 8;
 const LENGTH_BYTES = 4;
-const MOST_DIMENSIONS = 32;
+const MAX_DIMENSIONS = 32;
 
 /** Parameters as they are bound. */
 export interface BoundBinds {
@@ -63,8 +63,8 @@ const DOUBLES: BindType = {
   type: (value) => `FLOAT8${'[]'.repeat(value[0] ?? 1)}`,
   length: (reader, what) => {
     const dimensions = reader.peek(1, what)[0] ?? 0;
-    if (dimensions < 1 || dimensions > MOST_DIMENSIONS) {
-      const there = `from 1 to ${MOST_DIMENSIONS} there are`;
+    if (dimensions < 1 || dimensions > MAX_DIMENSIONS) {
+      const there = `from 1 to ${MAX_DIMENSIONS} there are`;
       throw reader.malformed(`${what}: an array of ${dimensions} dimensions, ${there}`);
     }
     const head = reader.peek(1 + dimensions * LENGTH_BYTES, what);

@@ -2,7 +2,7 @@
 import { MalformedMessage } from './failure.js';
 
 /** Of a number of 64 bits, seven in each. */
-const MOST_VARINT_BYTES = 10;
+const MAX_VARINT_BYTES = 10;
 
 export class MessageReader {
   readonly #bytes: Buffer;
@@ -39,14 +39,14 @@ export class MessageReader {
   /** All of its bits: a negative number of 64 bits is one of 2^63 or more. */
   bigVarint(what: string): bigint {
     let value = 0n;
-    for (let index = 0; index < MOST_VARINT_BYTES; index += 1) {
+    for (let index = 0; index < MAX_VARINT_BYTES; index += 1) {
       const byte = this.byte(what);
       value |= BigInt(byte & 0x7f) << BigInt(7 * index);
       if (byte < 0x80) {
         return value;
       }
     }
-    throw this.malformed(`${what}: a number of more than ${MOST_VARINT_BYTES} bytes`);
+    throw this.malformed(`${what}: a number of more than ${MAX_VARINT_BYTES} bytes`);
   }
 
   /** Where they lie. */

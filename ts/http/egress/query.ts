@@ -44,7 +44,7 @@ export interface Outlet {
 }
 
 /** A client that gives little credit is sent messages as small, down to this. */
-const LEAST_MESSAGE_BYTES = 16 * 1024;
+const MIN_MESSAGE_BYTES = 16 * 1024;
 /** The kind of a statement without rows; clients hand it on. */
 const STATEMENT_KINDS: Readonly<Record<string, number>> = { insert: 1, update: 2, ddl: 3 };
 
@@ -136,7 +136,7 @@ export class Query {
 
   #format(): RowFormat {
     const { maxRows, maxBytes, zstdLevel } = this.#limits;
-    const most = Math.max(LEAST_MESSAGE_BYTES, this.#credit);
+    const most = Math.max(MIN_MESSAGE_BYTES, this.#credit);
     return {
       format: 'qwp',
       maxRows,

@@ -18,7 +18,7 @@ const RESET_DICTIONARY = 0x01;
 const ROLE_STANDALONE = 0;
 /** The flags of a request are read, and the time that it gives its query counts. */
 const CAPABILITIES = 0x2 | 0x8;
-const MOST_TEXT_BYTES = 0xff_ff;
+const MAX_TEXT_BYTES = 0xff_ff;
 /** What is named where a cluster and its node are. */
 const NAME = 'tidemark';
 
@@ -57,8 +57,8 @@ function varint(value: number): Buffer {
 /** A text of at most 65,535 bytes; what is longer ends before a character that is not whole. */
 function text(value: string): Buffer {
   let bytes = Buffer.from(value);
-  if (bytes.length > MOST_TEXT_BYTES) {
-    let end = MOST_TEXT_BYTES;
+  if (bytes.length > MAX_TEXT_BYTES) {
+    let end = MAX_TEXT_BYTES;
     while (((bytes[end] ?? 0) & 0xc0) === 0x80) {
       end -= 1;
     }

@@ -4,14 +4,14 @@ import type { Socket } from 'node:net';
 import { type Authenticator, readCredentials } from '../../auth/index.js';
 import { KEYS } from '../../config/index.js';
 import { chooseCoding } from '../request/negotiation.js';
-import { SMALLEST_COMPRESSED_BYTES } from '../response/compression.js';
+import { MIN_COMPRESSED_BYTES } from '../response/compression.js';
 import type { HttpContext, HttpServices } from '../route.js';
 import { type LoanLimits, RepeatedRequests } from './repeated-requests.js';
 
 export type { Answered } from './repeated-requests.js';
 
 /** Longer requests hardly repeat each other. */
-const LONGEST_REQUEST = 8_192;
+const MAX_REQUEST_LENGTH = 8_192;
 
 class RequestLoans {
   readonly #services: HttpServices;
@@ -49,8 +49,8 @@ class RequestLoans {
     }
     const isCompressed = chooseCoding(context.req.headers['accept-encoding'], ['gzip']) !== null;
     return {
-      longest: Math.min(LONGEST_REQUEST, config.get(KEYS.httpHeaderBytes) - 1),
-      largest: isCompressed ? SMALLEST_COMPRESSED_BYTES - 1 : this.#largest,
+      longest: Math.min(MAX_REQUEST_LENGTH, config.get(KEYS.httpHeaderBytes) - 1),
+      largest: isCompressed ? MIN_COMPRESSED_BYTES - 1 : this.#largest,
     };
   }
 }

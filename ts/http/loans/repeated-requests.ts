@@ -26,7 +26,7 @@ import { answerHead } from './answer-head.js';
 import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
 
 /** Texts of one loan, those asked last; each may stand for all that are lifted alike. */
-const MOST_TEXTS = 8;
+const MAX_TEXTS = 8;
 
 /** An answer that was given here, as all others of its request are given. */
 export interface Answered {
@@ -113,7 +113,7 @@ export class RepeatedRequests {
     this.#texts.delete(text);
     this.#texts.add(text);
     const [oldest] = this.#texts;
-    if (this.#texts.size > MOST_TEXTS && oldest !== undefined) {
+    if (this.#texts.size > MAX_TEXTS && oldest !== undefined) {
       this.#texts.delete(oldest);
     }
     if (!this.#patience.isTime) {

@@ -8,8 +8,8 @@ import { watchBody } from './request-body.js';
 import type { HttpContext } from '../route.js';
 
 /** A client that sends nothing for so long has its answer, or never reads it. */
-const MOST_IDLE_MS = 2_000;
-const MOST_MS = 30_000;
+const MAX_IDLE_MS = 2_000;
+const MAX_MS = 30_000;
 
 /**
  * Sends an answer that was set to a client that holds its body back: whether that still comes
@@ -55,8 +55,8 @@ function writeBeforeBody(context: HttpContext, status: number, body: string | Bu
     req.off('close', end);
     res.end();
   };
-  const stop = watchBody(req, MOST_IDLE_MS, end);
-  const late = setTimeout(end, MOST_MS).unref();
+  const stop = watchBody(req, MAX_IDLE_MS, end);
+  const late = setTimeout(end, MAX_MS).unref();
   // Comes when the body has ended, and when the client is gone.
   req.once('close', end);
   req.resume();

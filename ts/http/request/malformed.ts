@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-export const MOST_HEADERS = 200;
+export const MAX_HEADERS = 200;
 
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
 
@@ -21,8 +21,8 @@ export interface Refusal {
 /** What is wrong with a request that the parser took, and another might read differently. */
 export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | null {
   // Node leaves out headers beyond its limit without a word; one of them may matter.
-  if (rawHeaders.length / 2 > MOST_HEADERS) {
-    const message = `Request Header Fields Too Large [limit=${MOST_HEADERS}]`;
+  if (rawHeaders.length / 2 > MAX_HEADERS) {
+    const message = `Request Header Fields Too Large [limit=${MAX_HEADERS}]`;
     return { status: 431, message };
   }
   const coding = headers['transfer-encoding'];

@@ -10,12 +10,12 @@ import busboy from 'busboy';
 import type { ImportPart } from '../../ingest/index.js';
 import { BodyError, decodedBody, onEarlyEnd, watchBody } from './request-body.js';
 
-const MOST_PARTS = 8;
-const MOST_PART_HEADERS = 16;
+const MAX_PARTS = 8;
+const MAX_PART_HEADERS = 16;
 /** A part without a file name is held whole by the parser. */
-const LARGEST_FIELD_BYTES = 16 * 1024 * 1024;
+const MAX_FIELD_BYTES = 16 * 1024 * 1024;
 const CHUNK_BYTES = 512 * 1024;
-const LONGEST_BOUNDARY = 70;
+const MAX_BOUNDARY_LENGTH = 70;
 
 /** Whether the body is multipart, and well enough formed to begin with. */
 export function multipartProblem(type: string): string | null {
@@ -24,7 +24,7 @@ export function multipartProblem(type: string): string | null {
   }
   const boundary = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(type);
   const length = (boundary?.[1] ?? boundary?.[2] ?? '').length;
-  return length >= 1 && length <= LONGEST_BOUNDARY
+  return length >= 1 && length <= MAX_BOUNDARY_LENGTH
     ? null
     : 'malformed multipart body: the boundary is missing or too long';
 }
@@ -75,16 +75,16 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
     highWaterMark: CHUNK_BYTES,
     fileHwm: CHUNK_BYTES,
     limits: {
-      parts: MOST_PARTS + 1,
-      headerPairs: MOST_PART_HEADERS,
-      fieldSize: LARGEST_FIELD_BYTES,
+      parts: MAX_PARTS + 1,
+      headerPairs: MAX_PART_HEADERS,
+      fieldSize: MAX_FIELD_BYTES,
     },
   });
   let found = 0;
   const add = (part: QueuedPart): void => {
     found += 1;
-    if (found > MOST_PARTS) {
-      parser.destroy(new BodyError(400, `too many parts [limit=${MOST_PARTS}]`));
+    if (found > MAX_PARTS) {
+      parser.destroy(new BodyError(400, `too many parts [limit=${MAX_PARTS}]`));
     } else {
       queue.push(part);
     }
@@ -96,7 +96,7 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
   });
   parser.on('field', (name: string | undefined, value, info) => {
     if (info.valueTruncated) {
-      const problem = `a part without a file name is too large [limit=${LARGEST_FIELD_BYTES}]`;
+      const problem = `a part without a file name is too large [limit=${MAX_FIELD_BYTES}]`;
       parser.destroy(new BodyError(413, problem));
       return;
     }

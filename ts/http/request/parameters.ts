@@ -6,7 +6,7 @@
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Characters of what the language's own decoder is quicker with. */
-const MOST_AT_ONCE = 4096;
+const MAX_AT_ONCE = 4096;
 
 /** The words of a switch in lower case; all but `true` leave it off. */
 const SWITCH_VALUES: ReadonlySet<string> = new Set(['', 'true', 'false', '1', '0']);
@@ -80,7 +80,7 @@ export class Parameters {
 const ASCII = /^[\x00-\x7f]*$/;
 
 function decode(encoded: string): { text: string; valid: boolean } {
-  if (encoded.length <= MOST_AT_ONCE && ASCII.test(encoded)) {
+  if (encoded.length <= MAX_AT_ONCE && ASCII.test(encoded)) {
     try {
       return { text: decodeURIComponent(encoded.replaceAll('+', ' ')), valid: true };
     } catch {

@@ -9,9 +9,9 @@ import { createGunzip } from 'node:zlib';
 import { inflatesTooFar } from '../../ingest/index.js';
 import { slotOf } from '../../sockets/index.js';
 
-/** After this time a body must have come at `LEAST_BYTES_PER_SECOND` on average. */
+/** After this time a body must have come at `MIN_BYTES_PER_SECOND` on average. */
 const GRACE_MS = 60_000;
-const LEAST_BYTES_PER_SECOND = 1024;
+const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1_000;
 
 /** A body that cannot be taken; the message is for the client. */
@@ -57,14 +57,14 @@ export function watchBody(
     const tooSlow =
       elapsedMs > GRACE_MS &&
       !oursToRead &&
-      (now - first) * 1000 < LEAST_BYTES_PER_SECOND * elapsedMs;
+      (now - first) * 1000 < MIN_BYTES_PER_SECOND * elapsedMs;
     if (request.complete) {
       stop();
     } else if (stopping?.aborted === true) {
       interrupt();
     } else if (waitedMs >= stallMs || tooSlow) {
       stop();
-      const limit = tooSlow ? `${LEAST_BYTES_PER_SECOND} bytes/s` : `${stallMs} ms`;
+      const limit = tooSlow ? `${MIN_BYTES_PER_SECOND} bytes/s` : `${stallMs} ms`;
       stalled(new BodyError(408, `the request body stopped coming [limit=${limit}]`));
     }
   }, CHECK_MS).unref();

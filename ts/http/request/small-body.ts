@@ -13,7 +13,7 @@ import type { Step } from '../steps.js';
 type Parse = (context: Context, next: () => Promise<void>) => Promise<unknown>;
 type Coding = 'bytes' | 'multipart';
 
-const MOST_FIELDS = 32;
+const MAX_FIELDS = 32;
 const TOO_LARGE = 413;
 
 /** Reads the body of POST and PUT before the route runs. */
@@ -129,7 +129,7 @@ function multipartParser(
         refuse(tooLarge(limitBytes));
       }
     });
-    if (part.originalFilename === null && fields < MOST_FIELDS) {
+    if (part.originalFilename === null && fields < MAX_FIELDS) {
       fields += 1;
       // Otherwise it would be taken for a file, and written to one.
       part.mimetype = null;

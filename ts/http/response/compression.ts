@@ -11,7 +11,7 @@ import type { HttpContext } from '../route.js';
 export type Compressor = Transform & { flush(done: () => void): void };
 
 /** Shorter answers gain nothing. */
-export const SMALLEST_COMPRESSED_BYTES = 1024;
+export const MIN_COMPRESSED_BYTES = 1024;
 
 /** Node has zstd since 22.15; before, it is not offered. */
 interface Zstd {
@@ -51,7 +51,7 @@ export function createCompressor(coding: Coding): Compressor {
 
 /** Sets a body that is there as a whole, compressed where the client asks and it gains. */
 export async function setBody(context: HttpContext, body: Buffer): Promise<void> {
-  const worthIt = body.length >= SMALLEST_COMPRESSED_BYTES && context.method !== 'HEAD';
+  const worthIt = body.length >= MIN_COMPRESSED_BYTES && context.method !== 'HEAD';
   if (worthIt && chooseCoding(context.req.headers['accept-encoding'], ['gzip']) === 'gzip') {
     context.vary('Accept-Encoding');
     context.set('Content-Encoding', 'gzip');

@@ -1,10 +1,10 @@
 /** `Content-Disposition: attachment` with a name no client can misread. */
 
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 
 export function contentDisposition(name: string): string {
   // Quotes, backslashes and path separators would end the name or lead out of a folder.
-  const safe = name.replace(/[\u0000-\u001f\u007f"\\/]/g, '_').slice(-LONGEST_NAME);
+  const safe = name.replace(/[\u0000-\u001f\u007f"\\/]/g, '_').slice(-MAX_NAME_LENGTH);
   const ascii = safe.replace(/[^\x20-\x7e]/g, '_');
   const header = `attachment; filename="${ascii}"`;
   return ascii === safe ? header : `${header}; filename*=UTF-8''${encode(safe)}`;

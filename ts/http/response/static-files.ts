@@ -40,7 +40,7 @@ const COMPRESSED = new Set(['.html', '.js', '.mjs', '.css', '.json', '.svg', '.t
 /** What browsers show that ask for `/favicon.ico` without reading the page. */
 const ICON = /^\/assets\/icon\b.*\.svg$/;
 const HASHED_NAME = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
-const SMALLEST_COMPRESSED_BYTES = 1024;
+const MIN_COMPRESSED_BYTES = 1024;
 
 /** No files when there is no such directory: a server without its console. */
 export function loadStaticFiles(directory: string): StaticFiles {
@@ -74,7 +74,7 @@ function listFiles(directory: string, below = ''): string[] {
 function readStaticFile(location: string, path: string): StaticFile {
   const body = readFileSync(location);
   const extension = extname(path).toLowerCase();
-  const compress = COMPRESSED.has(extension) && body.length >= SMALLEST_COMPRESSED_BYTES;
+  const compress = COMPRESSED.has(extension) && body.length >= MIN_COMPRESSED_BYTES;
   return {
     body,
     compressed: compress ? onceEach((coding) => compressFile(body, coding)) : null,

@@ -16,7 +16,7 @@ import {
 } from '../../session/index.js';
 import { KEYS } from '../../config/index.js';
 import { BodyWriter, ClientGone } from '../response/body-writer.js';
-import { setBody, SMALLEST_COMPRESSED_BYTES, streamedCoding } from '../response/compression.js';
+import { setBody, MIN_COMPRESSED_BYTES, streamedCoding } from '../response/compression.js';
 import { type Answered, requestLoans } from '../loans/index.js';
 import { followSession } from '../login-cookie.js';
 import type { Parameters } from '../request/parameters.js';
@@ -48,14 +48,14 @@ import {
 
 const NO_BYTES = Buffer.alloc(0);
 /** Rows that leave in one piece with their head: to copy more of them takes others' time. */
-const MOST_JOINED_BYTES = 1024 * 1024;
+const MAX_JOINED_BYTES = 1024 * 1024;
 const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session', 'exactPosition'];
 
 export function execRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
   const keepAlive = keepAliveHeader(config);
   const readOnly = config.get(KEYS.httpReadOnly);
-  const loans = requestLoans(services, MOST_JOINED_BYTES);
+  const loans = requestLoans(services, MAX_JOINED_BYTES);
   return {
     path: paths.execute,
     methods: ['GET', 'POST'],
@@ -180,12 +180,12 @@ class Execution {
     const { description } = this.#statement;
     const first = reply.chunk?.bytes ?? NO_BYTES;
     const head = this.#head(description, chosen);
-    if (reply.summary === null || first.length > MOST_JOINED_BYTES) {
+    if (reply.summary === null || first.length > MAX_JOINED_BYTES) {
       await this.#streamRows(reply, range, head, first);
       return;
     }
     const tail = this.#tail(reply.summary, range);
-    if (head.length + first.length + tail.length < SMALLEST_COMPRESSED_BYTES) {
+    if (head.length + first.length + tail.length < MIN_COMPRESSED_BYTES) {
       // Text leaves in one piece with the headers.
       answer(this.#context, 200, JSON_TYPE, head + first.toString() + tail);
     } else {
@@ -242,7 +242,7 @@ class Execution {
       context.state.timeouts.sendMs,
     );
     try {
-      if (first.length > MOST_JOINED_BYTES) {
+      if (first.length > MAX_JOINED_BYTES) {
         await writer.write(head);
         await writer.write(first);
       } else {

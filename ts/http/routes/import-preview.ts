@@ -7,7 +7,7 @@ import { DatabaseError } from '../../session/index.js';
 import type { HttpPaths } from '../paths.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
-const LARGEST_SAMPLE_BYTES = 16 * 1024 * 1024;
+const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
 
 export function importPreviewRoute(services: HttpServices, paths: HttpPaths): Route {
   return {
@@ -15,7 +15,7 @@ export function importPreviewRoute(services: HttpServices, paths: HttpPaths): Ro
     methods: ['POST'],
     access: 'data',
     errors: 'json',
-    body: { kind: 'bytes', limitBytes: LARGEST_SAMPLE_BYTES },
+    body: { kind: 'bytes', limitBytes: MAX_SAMPLE_BYTES },
     about: 'what `/imp` would make of a file, from its first bytes',
     handle: async (context) => {
       try {

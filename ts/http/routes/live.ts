@@ -22,9 +22,9 @@ import { type SharedAnswer, SharedAnswers } from './shared-answers.js';
 
 const EVENT_TYPE = 'text/event-stream; charset=utf-8';
 const REQUEST_BYTES = 64 * 1024;
-const MOST_QUERIES = 8;
-const LEAST_MS = 250;
-const MOST_MS = 3_600_000;
+const MAX_QUERIES = 8;
+const MIN_MS = 250;
+const MAX_MS = 3_600_000;
 /** Shows that the server is there, and what time it is for it. */
 const ALIVE_MS = 5_000;
 const LOGIN_CHECK_MS = 1_000;
@@ -86,8 +86,8 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
   if (!Array.isArray(list) || list.length === 0) {
     return FORM;
   }
-  if (list.length > MOST_QUERIES) {
-    return `${list.length} queries, at most ${MOST_QUERIES}`;
+  if (list.length > MAX_QUERIES) {
+    return `${list.length} queries, at most ${MAX_QUERIES}`;
   }
   const queries = new Map<string, LiveQuery>();
   for (const one of list as readonly unknown[]) {
@@ -98,8 +98,8 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
     if (queries.has(name)) {
       return `two queries are called '${name}'`;
     }
-    if (typeof everyMs !== 'number' || !(everyMs >= LEAST_MS && everyMs <= MOST_MS)) {
-      return `everyMs of '${name}': expected a number from ${LEAST_MS} to ${MOST_MS}`;
+    if (typeof everyMs !== 'number' || !(everyMs >= MIN_MS && everyMs <= MAX_MS)) {
+      return `everyMs of '${name}': expected a number from ${MIN_MS} to ${MAX_MS}`;
     }
     queries.set(name, { name, query, everyMs });
   }

@@ -27,7 +27,7 @@ const PATHS = ['/write/v4', '/api/v4/write'];
 const VERSION = 1;
 
 /** Of a message, whatever buffers are configured. */
-const MOST_MESSAGE_BYTES = 16 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** What a frame has beside its message, at most. */
 const FRAME_HEAD_BYTES = 14;
 
@@ -91,7 +91,7 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
 
 function mostBytes(config: Config): number {
   const bytes = config.get(KEYS.qwpMessageLimit) - FRAME_HEAD_BYTES;
-  return Math.max(1, Math.min(bytes, MOST_MESSAGE_BYTES));
+  return Math.max(1, Math.min(bytes, MAX_MESSAGE_BYTES));
 }
 
 function columnOptions(config: Config): ColumnOptions {

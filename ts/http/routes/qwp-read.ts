@@ -9,7 +9,7 @@ import type { WebSocketRoute } from '../websocket/route.js';
 const READ_PATH = '/read/v1';
 /** The only version there is; a client says the highest one that it knows. */
 const VERSION = '1';
-const MOST_LEVEL = 9;
+const MAX_LEVEL = 9;
 const DEFAULT_LEVEL = 1;
 
 export function readRoutes(services: HttpServices): WebSocketRoute[] {
@@ -66,7 +66,7 @@ function levelAsked(accepted: string): number | null {
     if (name === 'zstd') {
       const [, digits] = /^level=(-?\d{1,9})$/.exec(parameters[0] ?? '') ?? [];
       const level = digits === undefined ? DEFAULT_LEVEL : Number(digits);
-      return Math.min(Math.max(level, 1), MOST_LEVEL);
+      return Math.min(Math.max(level, 1), MAX_LEVEL);
     }
   }
   return null;

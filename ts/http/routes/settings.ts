@@ -18,7 +18,7 @@ import {
 
 const RECORD_KIND = 'preferences';
 const RECORD_KEY = 'console';
-const LARGEST_PREFERENCES_BYTES = 64 * 1024;
+const MAX_PREFERENCES_BYTES = 64 * 1024;
 const ABOUT = "what clients ask before they write; the console's preferences";
 
 interface Stored {
@@ -53,7 +53,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       access: 'data',
       errors: 'json',
       permission: 'SETTINGS',
-      body: { kind: 'bytes', limitBytes: LARGEST_PREFERENCES_BYTES },
+      body: { kind: 'bytes', limitBytes: MAX_PREFERENCES_BYTES },
       about: ABOUT,
       handle: async (context) => {
         if (readOnly) {

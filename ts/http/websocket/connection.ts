@@ -16,7 +16,7 @@ const READ_AHEAD_BYTES = 1024 * 1024;
 /** A client that says nothing is asked by the operating system whether it is there. */
 const KEEP_ALIVE_MS = 60_000;
 /** Of a reason for a close: the frame has at most 125 bytes. */
-const MOST_REASON_BYTES = 123;
+const MAX_REASON_BYTES = 123;
 
 const BINARY = 0x82;
 const CLOSING = 0x88;
@@ -156,7 +156,7 @@ export class WebSocketConnection {
   /** Says that it is over, and why; the first time counts. */
   close(code: number, reason = ''): void {
     if (!this.#hasClosed && this.#socket.writable) {
-      const text = Buffer.from(reason).subarray(0, MOST_REASON_BYTES);
+      const text = Buffer.from(reason).subarray(0, MAX_REASON_BYTES);
       const payload = Buffer.alloc(2 + text.length);
       payload.writeUInt16BE(code);
       text.copy(payload, 2);

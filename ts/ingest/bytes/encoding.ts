@@ -13,7 +13,7 @@ const MARKS: readonly (readonly [encoding: string, mark: readonly number[]])[] =
   ['utf-16le', [0xff, 0xfe]],
   ['utf-16be', [0xfe, 0xff]],
 ];
-const LONGEST_MARK = 3;
+const MAX_MARK_LENGTH = 3;
 
 /** What a text's first bytes say of it. */
 function encodingOf(head: Buffer): string {
@@ -33,7 +33,7 @@ export async function* asUtf8(
 ): AsyncGenerator<Buffer> {
   // Before anything is read, so that a wrong name is reported first.
   const given = named === null ? null : decoder(named);
-  const { head, all } = await peek(content, LONGEST_MARK);
+  const { head, all } = await peek(content, MAX_MARK_LENGTH);
   const found = given ?? decoder(encodingOf(head));
   yield* found.encoding === 'utf-8' ? all : decoded(all, found, isWhole);
 }

@@ -2,9 +2,9 @@
 
 /** Inflated bytes that are taken without asking for the ratio. */
 const FREE_BYTES = 64 * 1024 * 1024;
-const LARGEST_RATIO = 200;
+const MAX_RATIO = 200;
 
 /** Whether so many bytes are more than an honest sender packs into so few. */
 export function inflatesTooFar(inflated: number, packed: number): boolean {
-  return inflated > FREE_BYTES && inflated > packed * LARGEST_RATIO;
+  return inflated > FREE_BYTES && inflated > packed * MAX_RATIO;
 }

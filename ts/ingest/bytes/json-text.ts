@@ -21,7 +21,7 @@ export interface JsonText {
 }
 
 /** The most columns: each row has a cell for each of them. */
-const MOST_KEYS = 10_000;
+const MAX_KEYS = 10_000;
 const SNIFFED_BYTES = 256;
 const BEGINNING = /^\ufeff?\s*(?:\{\s*["}]|\[\s*[[{])/;
 const CHUNK_CHARACTERS = 64 * 1024;
@@ -84,8 +84,8 @@ class Columns {
     }
     const isNamed = !Array.isArray(first);
     const keys = [...new Set(sample.flatMap((item) => Object.keys(item)))];
-    if (keys.length === 0 || keys.length > MOST_KEYS) {
-      const most = keys.length === 0 ? 'no' : `more than ${MOST_KEYS}`;
+    if (keys.length === 0 || keys.length > MAX_KEYS) {
+      const most = keys.length === 0 ? 'no' : `more than ${MAX_KEYS}`;
       throw new ImportError(`the JSON text has ${most} columns`);
     }
     this.names = isNamed ? keys : null;

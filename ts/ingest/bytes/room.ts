@@ -5,7 +5,7 @@ import { DatabaseError } from '../../session/index.js';
 
 /** Bytes written between two looks at the disk. */
 const LOOK_EVERY = 64 * 1024 * 1024;
-const MOST_KEPT = 1024 * 1024 * 1024;
+const MAX_KEPT = 1024 * 1024 * 1024;
 const SHARE_KEPT = 0.05;
 
 export class Room {
@@ -33,7 +33,7 @@ export class Room {
     }
     this.#unseen = 0;
     const { bavail, blocks, bsize } = await statfs(this.#path);
-    const share = Math.min(Math.floor(blocks * bsize * SHARE_KEPT), MOST_KEPT);
+    const share = Math.min(Math.floor(blocks * bsize * SHARE_KEPT), MAX_KEPT);
     const kept = this.#kept > 0 ? this.#kept : share;
     const free = bavail * bsize;
     if (free < kept) {

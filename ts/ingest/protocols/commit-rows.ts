@@ -12,7 +12,7 @@ import type {
 import type { WriteDoor, WriteTarget } from '../../session/write-door.js';
 
 /** How often a commit is planned anew while others change its tables. */
-const MOST_PLANS = 100;
+const MAX_PLANS = 100;
 
 /** What is wrong with rows, as the engine tells it. */
 type RefusedRows = Extract<RowsReply, { readonly state: 'refused' }>;
@@ -51,7 +51,7 @@ export async function commitRows(
   let targets: WriteTarget[] = [];
   let read: LinesRead = { bytes: 0, lines: 0 };
   let commits: readonly AskedCommit[] = [];
-  for (let plans = 0; reply.state === 'planned' && plans < MOST_PLANS; plans += 1) {
+  for (let plans = 0; reply.state === 'planned' && plans < MAX_PLANS; plans += 1) {
     read = reply.read ?? read;
     commits = reply.commits ?? [];
     targets = reply.tables.map(targetOf);

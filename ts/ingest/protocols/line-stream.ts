@@ -11,7 +11,7 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 /** Behind a wrong line batches begin small: what follows another one is read again. */
 const CAREFUL_BYTES = 16 * 1024;
 /** More pieces are made one: a sender may send each byte by itself. */
-const MOST_PIECES = 64;
+const MAX_PIECES = 64;
 /** What is left of a batch is copied up to so many bytes. */
 const COPIED_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
@@ -64,7 +64,7 @@ export class LineStream {
     const bytes = this.#isSkipping ? this.#skipped(chunk) : chunk;
     if (bytes.length > 0) {
       this.#chunks.push(bytes);
-      if (this.#chunks.length >= MOST_PIECES) {
+      if (this.#chunks.length >= MAX_PIECES) {
         this.#chunks = [Buffer.concat(this.#chunks)];
       }
       this.#hold(bytes.length);

@@ -13,14 +13,14 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 
 /** As in PostgreSQL. */
-const LONGEST_CHANNEL = 63;
-const LONGEST_PAYLOAD = 7_999;
+const MAX_CHANNEL_LENGTH = 63;
+const MAX_PAYLOAD_LENGTH = 7_999;
 /** Channels of one connection. */
-const MOST_CHANNELS = 1_000;
+const MAX_CHANNELS = 1_000;
 /** Bytes that wait for a client that takes none; more end its connection. */
-const MOST_WAITING_BYTES = 1_048_576;
+const MAX_WAITING_BYTES = 1_048_576;
 /** Messages of a block that wait for its end. */
-const MOST_UNSENT = 10_000;
+const MAX_UNSENT = 10_000;
 /** How often a login is looked at that only listens. */
 const LOOK_MS = 1_000;
 
@@ -74,12 +74,12 @@ export class Notifications {
   /** From the answer on nothing is missed. */
   async listen(channel: string): Promise<void> {
     const { session } = this.#setting;
-    checkLength('channel name', channel, LONGEST_CHANNEL);
+    checkLength('channel name', channel, MAX_CHANNEL_LENGTH);
     if (this.#heard.has(channel)) {
       return;
     }
-    if (this.#heard.size >= MOST_CHANNELS) {
-      const message = `too many channels [limit=${MOST_CHANNELS}]`;
+    if (this.#heard.size >= MAX_CHANNELS) {
+      const message = `too many channels [limit=${MAX_CHANNELS}]`;
       throw new ProtocolError('54000', message);
     }
     const feed = await this.#feedOf(channel);
@@ -105,16 +105,16 @@ export class Notifications {
 
   /** Sends a message; in a block, with its commit. */
   notify(channel: string, payload: string): void {
-    checkLength('channel name', channel, LONGEST_CHANNEL);
-    checkLength('payload string', payload, LONGEST_PAYLOAD);
+    checkLength('channel name', channel, MAX_CHANNEL_LENGTH);
+    checkLength('payload string', payload, MAX_PAYLOAD_LENGTH);
     const { session, block } = this.#setting;
     const notification = { channel, payload, backend: session.backend };
     if (block.status === 'I') {
       session.channels.notify(notification);
-    } else if (this.#unsent.length < MOST_UNSENT) {
+    } else if (this.#unsent.length < MAX_UNSENT) {
       this.#unsent.push(notification);
     } else {
-      throw new ProtocolError('54000', `too many messages in a block [limit=${MOST_UNSENT}]`);
+      throw new ProtocolError('54000', `too many messages in a block [limit=${MAX_UNSENT}]`);
     }
   }
 
@@ -211,7 +211,7 @@ export class Notifications {
       this.deliver();
       outlet.flush();
     }
-    if (this.#waitingBytes > MOST_WAITING_BYTES) {
+    if (this.#waitingBytes > MAX_WAITING_BYTES) {
       const message = 'too many notifications wait for a client that does not take them';
       line?.fail(new ProtocolError('53400', message, true));
     }

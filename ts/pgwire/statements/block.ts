@@ -25,7 +25,7 @@ interface Savepoint {
 }
 
 /** Savepoints of one block; each COPY or INSERT of a driver may set one. */
-const MOST_SAVEPOINTS = 10_000;
+const MAX_SAVEPOINTS = 10_000;
 
 export class Block {
   private readonly session: BlockSession;
@@ -87,8 +87,8 @@ export class Block {
   savepoint(name: string, portals: Iterable<string>): void {
     this.refuseOutside('SAVEPOINT');
     this.refuseIfFailed();
-    if (this.savepoints.length >= MOST_SAVEPOINTS) {
-      throw new ProtocolError('54000', `too many savepoints [limit=${MOST_SAVEPOINTS}]`);
+    if (this.savepoints.length >= MAX_SAVEPOINTS) {
+      throw new ProtocolError('54000', `too many savepoints [limit=${MAX_SAVEPOINTS}]`);
     }
     const mark = this.session.transaction?.savepoint() ?? 0;
     this.savepoints.push({ name, mark, portals: new Set(portals) });

@@ -15,8 +15,8 @@ import { type Executable, Portal } from './portal.js';
 import { bindComplete, commandComplete } from '../protocol/server-messages.js';
 
 /** The most rows, and bytes of their values, that wait. */
-const MOST_ROWS = 16_384;
-const MOST_BYTES = 8 * 1024 * 1024;
+const MAX_ROWS = 16_384;
+const MAX_BYTES = 8 * 1024 * 1024;
 
 /** Errors of values, or of a statement that does not run in batches: nothing was written. */
 const BEFORE_WRITING: ReadonlySet<string> = new Set([
@@ -90,7 +90,7 @@ export class InsertRun {
   }
 
   private get isFull(): boolean {
-    return this.rows >= MOST_ROWS || this.batch.size >= MOST_BYTES;
+    return this.rows >= MAX_ROWS || this.batch.size >= MAX_BYTES;
   }
 
   /** Whether messages may come that repeat those before them. */

@@ -12,9 +12,9 @@ import type { Portal } from './portal.js';
 import type { Statements } from './statements.js';
 
 /** Statements of one loan, those used last. */
-const MOST_STATEMENTS = 32;
+const MAX_STATEMENTS = 32;
 /** Bytes of a Bind but for its values, and of how these are sent: longer ones are not kept. */
-const MOST_PATTERN_BYTES = 16_384;
+const MAX_PATTERN_BYTES = 16_384;
 
 /** A statement as its client binds it. */
 interface Pattern {
@@ -70,7 +70,7 @@ export class Repetition {
     this.#patterns.delete(pattern.name);
     this.#patterns.set(pattern.name, pattern);
     const [oldest] = this.#patterns.keys();
-    if (this.#patterns.size > MOST_STATEMENTS && oldest !== undefined) {
+    if (this.#patterns.size > MAX_STATEMENTS && oldest !== undefined) {
       this.#patterns.delete(oldest);
     }
   }
@@ -114,7 +114,7 @@ function patternOf(name: string, prepared: PreparedStatement, portal: Portal): P
     return null;
   }
   const { body, start, end } = source;
-  if (start + body.length - end + header.length > MOST_PATTERN_BYTES) {
+  if (start + body.length - end + header.length > MAX_PATTERN_BYTES) {
     return null;
   }
   return {

@@ -5,8 +5,8 @@
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 /** What the rows of one cursor, and those of all, may take. */
-const MOST_BYTES = 64 << 20;
-const MOST_BYTES_TOGETHER = 256 << 20;
+const MAX_BYTES = 64 << 20;
+const MAX_BYTES_TOGETHER = 256 << 20;
 /** Rows that go back are sent in pieces of about this size. */
 const PIECE_BYTES = 64 << 10;
 /** What a row takes beside its bytes: where it begins. */
@@ -74,9 +74,9 @@ export class ScrollRows {
     if (this.closed) {
       throw new ProtocolError('57014', 'the cursor was closed while its rows were read');
     }
-    const isFull = this.taken + bytes > MOST_BYTES;
-    if (isFull || takenTogether + bytes > MOST_BYTES_TOGETHER) {
-      const most = (isFull ? MOST_BYTES : MOST_BYTES_TOGETHER) >> 20;
+    const isFull = this.taken + bytes > MAX_BYTES;
+    if (isFull || takenTogether + bytes > MAX_BYTES_TOGETHER) {
+      const most = (isFull ? MAX_BYTES : MAX_BYTES_TOGETHER) >> 20;
       const whose = isFull ? 'a cursor that scrolls holds' : 'all cursors that scroll hold';
       throw new ProtocolError('54000', `${whose} at most ${most} MiB of rows: use NO SCROLL`);
     }

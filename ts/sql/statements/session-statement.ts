@@ -248,7 +248,7 @@ function rest(p: Parser, missing: string): StatementText {
 }
 
 /** The greatest number that a FETCH may name. */
-const MOST_ROWS = 2_147_483_647;
+const MAX_ROWS = 2_147_483_647;
 
 /** `FETCH [direction] [FROM | IN] name`: the last word is the cursor's name. */
 function fetchCursor(p: Parser, kind: 'Fetch' | 'Move'): SessionStatement | null {
@@ -298,7 +298,7 @@ function stepOf(words: readonly string[]): CursorStep | null {
   const way = /^(?:FORWARD|BACKWARD|ABSOLUTE|RELATIVE)$/.test(word) ? word.toLowerCase() : null;
   const written = (way === null ? words : others).join('');
   const rows = Number(written);
-  if (!/^[+-]?\d+$/.test(written) || Math.abs(rows) > MOST_ROWS) {
+  if (!/^[+-]?\d+$/.test(written) || Math.abs(rows) > MAX_ROWS) {
     return null;
   }
   if (way === 'absolute' || way === 'relative') {

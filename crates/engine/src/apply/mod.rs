@@ -30,7 +30,7 @@ use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 
 /// Rows an INSERT with RETURNING may hold in memory, bytes.
-const MOST_RETURNED_BYTES: usize = 256 << 20;
+const MAX_RETURNED_BYTES: usize = 256 << 20;
 
 /// Applies a bound statement; answers the rows written.
 pub(crate) async fn apply(
@@ -179,11 +179,9 @@ pub(crate) async fn insert_returning(
             let (mut batches, mut bytes) = (Vec::new(), 0);
             while let Some(batch) = source.next().await? {
                 bytes += batch.get_array_memory_size().max(cell_bytes(&batch));
-                if bytes > MOST_RETURNED_BYTES {
-                    let message = format!(
-                        "RETURNING holds at most {} MiB of rows",
-                        MOST_RETURNED_BYTES >> 20
-                    );
+                if bytes > MAX_RETURNED_BYTES {
+                    let message =
+                        format!("RETURNING holds at most {} MiB of rows", MAX_RETURNED_BYTES >> 20);
                     return Err(EngineError::new(ErrorCode::ResourceLimit, message));
                 }
                 batches.push(batch);

@@ -29,8 +29,8 @@ use tidemark_types::bounded::{Deep, check_stop};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, failpoint};
 use tokio::runtime::Handle;
 
-use crate::files::parquet_table::{MOST_FILES, ParquetTable, pattern};
-use crate::files::text_table::{MOST_TEXTS, TextTables};
+use crate::files::parquet_table::{MAX_FILES, ParquetTable, pattern};
+use crate::files::text_table::{MAX_TEXTS, TextTables};
 use crate::jobs::Jobs;
 use crate::runtime::pool::SharedPool;
 use crate::runtime::registry::QueryRegistry;
@@ -130,7 +130,7 @@ impl ExternalSources for EngineSources {
         let mut files = Vec::new();
         let mut patterns = 0;
         for path in paths {
-            patterns += usize::from(self.add_files(path, MOST_FILES, &mut files)?);
+            patterns += usize::from(self.add_files(path, MAX_FILES, &mut files)?);
         }
         // Directories are columns of files that were looked for, not of those named one by one.
         let table = ParquetTable::open(files, patterns == paths.len())?;
@@ -147,7 +147,7 @@ impl ExternalSources for EngineSources {
         failpoint::hit("engine.read_text")?;
         let mut files = Vec::new();
         for path in &request.paths {
-            self.add_files(path, MOST_TEXTS, &mut files)?;
+            self.add_files(path, MAX_TEXTS, &mut files)?;
         }
         let option = |name: &str| request.options.get(name).map(String::as_str);
         let Some(known) = known else {

@@ -15,7 +15,7 @@ use tidemark_storage::{BulkTarget, ColumnSchema, Snapshot, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, failpoint};
 
 use crate::database::Database;
-use crate::ingest::writer::{MOST_HELD_ROWS, Place, Writer, Written};
+use crate::ingest::writer::{MAX_HELD_ROWS, Place, Writer, Written};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
@@ -215,12 +215,12 @@ impl Planned {
     fn place(&self, writer: &mut Writer, rows: u64) -> EngineResult<Place> {
         Ok(match &self.definition {
             // Many go to files at once, and not through the log.
-            Definition::New(schema) if rows > MOST_HELD_ROWS as u64 => {
+            Definition::New(schema) if rows > MAX_HELD_ROWS as u64 => {
                 writer.staged(BulkTarget::Create(schema.clone()))?.0
             }
             Definition::New(schema) => writer.new_table(schema.clone()),
             Definition::Changed(schema, _) => writer.changed_table(schema.clone()),
-            Definition::Kept(schema) if rows > MOST_HELD_ROWS as u64 => {
+            Definition::Kept(schema) if rows > MAX_HELD_ROWS as u64 => {
                 let (place, current) = writer.staged(BulkTarget::Existing(schema.id))?;
                 if current.version != schema.version {
                     let message = format!("table '{}' was changed meanwhile", schema.name);
@@ -348,7 +348,7 @@ mod tests {
 
     use super::*;
 
-    const CHUNK: usize = MOST_HELD_ROWS;
+    const CHUNK: usize = MAX_HELD_ROWS;
 
     fn database(root: &tempfile::TempDir) -> Arc<Database> {
         let options = crate::OpenOptions { root: root.path().into(), ..Default::default() };

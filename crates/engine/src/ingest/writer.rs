@@ -17,9 +17,9 @@ use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
 /// Rows of a table up to which they go through the log.
-pub(crate) const MOST_HELD_ROWS: usize = 64 * 1024;
+pub(crate) const MAX_HELD_ROWS: usize = 64 * 1024;
 /// The same in bytes, those of texts and arrays included.
-const MOST_HELD_BYTES: usize = 16 << 20;
+const MAX_HELD_BYTES: usize = 16 << 20;
 
 /// Rows on their way into a commit. Dropping it gives them up.
 pub struct Writer {
@@ -131,7 +131,7 @@ impl Writer {
     pub fn is_staging(&self, Place(place): Place) -> bool {
         match &self.tables[place] {
             TableRows::Held(held) => {
-                !held.is_defined && (held.rows > MOST_HELD_ROWS || held.bytes > MOST_HELD_BYTES)
+                !held.is_defined && (held.rows > MAX_HELD_ROWS || held.bytes > MAX_HELD_BYTES)
             }
             TableRows::Staged(_) => true,
         }

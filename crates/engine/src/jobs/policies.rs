@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often the partitions of a table with a policy are looked at, where nothing else is said.
 const CHECK_EVERY: Duration = Duration::from_mins(5);
 /// The job rests no longer than this between two partitions.
-const LONGEST_REST: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// The storage policies while the database is open.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Policies {
             };
             let outcome = guard::run_blocking("policy", convert).await;
             outcome.inspect_err(|error| note_failure(found.schema(), floor, &error.message))?;
-            tokio::time::sleep(began.elapsed().min(LONGEST_REST)).await;
+            tokio::time::sleep(began.elapsed().min(MAX_PAUSE)).await;
         }
         Ok(())
     }

@@ -22,9 +22,9 @@ const LOAN_TIME: Duration = Duration::from_secs(1);
 /// Bytes read at once.
 const READ_BYTES: usize = 16 * 1024;
 /// Bytes of answers from which they are written before the next execution.
-const MOST_OUTPUT: usize = 64 * 1024;
+const MAX_OUTPUT: usize = 64 * 1024;
 /// Executions of one loan, at most: the time that each took is kept until it ends.
-const MOST_EXECUTIONS: usize = 64 * 1024;
+const MAX_EXECUTIONS: usize = 64 * 1024;
 /// Executions after which other clients have their turn, and microseconds that they take.
 const TURN: usize = 32;
 const TURN_MICROS: u64 = 5_000;
@@ -114,7 +114,7 @@ impl Served<'_> {
                 turn = self.micros.len();
                 self.let_others().await;
             }
-            if self.output.len() > MOST_OUTPUT && !self.flush().await {
+            if self.output.len() > MAX_OUTPUT && !self.flush().await {
                 return End::Back;
             }
         }
@@ -122,7 +122,7 @@ impl Served<'_> {
 
     fn is_over(&self) -> bool {
         let is_late = self.last.is_none() && self.began.elapsed() >= LOAN_TIME;
-        let is_full = self.micros.len() >= MOST_EXECUTIONS;
+        let is_full = self.micros.len() >= MAX_EXECUTIONS;
         is_late || is_full || self.loan.control.is_recalled()
     }
 

@@ -24,7 +24,7 @@ use crate::runtime::handoffs::Control;
 use crate::runtime::workers::WORKER_STACK_BYTES;
 
 /// Threads for all databases of the process, at most.
-const MOST_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 /// How often connections are looked at that nothing happens to.
 const TICK: Duration = Duration::from_millis(250);
 /// A client that asks again so soon is waited for awake: waking a thread takes longer than most
@@ -93,7 +93,7 @@ struct Task {
 
 impl SocketThread {
     fn start_all() -> std::io::Result<Vec<Arc<Self>>> {
-        let count = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let count = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         (0..count).map(|_| Self::start()).collect()
     }
 

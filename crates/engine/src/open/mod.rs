@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use tidemark_border::OpenOptions;
-use tidemark_ingest::MOST_LINE_BYTES;
+use tidemark_ingest::MAX_LINE_BYTES;
 use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_storage::Storage;
 use tidemark_types::{EngineResult, failpoint};
@@ -76,7 +76,7 @@ fn assembled(options: &OpenOptions) -> EngineResult<Database> {
     let policies = Policies::new(&storage, workers.handle().clone(), options.policy_check_ms);
     let scheduled: Vec<Arc<dyn Scheduled<Database>>> =
         vec![Arc::clone(&refresher) as _, policies, Arc::<Cleanup>::default()];
-    let most_line_bytes = options.max_line_bytes.unwrap_or(MOST_LINE_BYTES);
+    let most_line_bytes = options.max_line_bytes.unwrap_or(MAX_LINE_BYTES);
     let sources = EngineSources {
         refresher,
         jobs: Jobs::new(&storage, &scheduled),

@@ -24,7 +24,7 @@ pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
 /// How often a statement that waits for memory looks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// So many times the common turns run, counting those that users have beside them.
-const MOST_TIMES: usize = 2;
+const MAX_TIMES: usize = 2;
 
 /// How many run, and how many wait for how long.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ struct User {
 impl State {
     /// Whether one more of a user with so many may run.
     fn has_turn(&self, limit: usize, running: usize) -> bool {
-        self.running < limit || (running == 0 && self.running < MOST_TIMES * limit)
+        self.running < limit || (running == 0 && self.running < MAX_TIMES * limit)
     }
 
     fn forget_idle(&mut self, name: &Arc<str>) {

@@ -37,7 +37,7 @@ use crate::statement::options::row_format;
 use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 
 /// How often rows are looked for again when others came in between.
-const MOST_ATTEMPTS: usize = 8;
+const MAX_ATTEMPTS: usize = 8;
 
 /// Rows of what RETURNING answers that are encoded together.
 const ROWS_OF_ANSWER: usize = 8 * 1024;
@@ -412,7 +412,7 @@ impl Statement {
                 }
                 match rewrite::apply(&self.database, bound, &hold, &registration).await {
                     // A commit that was under way when the hold began came in between.
-                    Err(error) if error.code == ErrorCode::Replan && attempts < MOST_ATTEMPTS => {}
+                    Err(error) if error.code == ErrorCode::Replan && attempts < MAX_ATTEMPTS => {}
                     outcome => {
                         drop(turn);
                         return outcome;

@@ -17,7 +17,7 @@ use super::live_state::Kept;
 use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
 /// Stretches that the base put away and that show rows again, at most.
-const MOST_REVIVED: usize = 1_024;
+const MAX_REVIVED: usize = 1_024;
 
 type LiveViewRows = IncrementalRows<LiveReach>;
 
@@ -305,7 +305,7 @@ fn without(some: &[Span], others: &[Span]) -> Vec<Span> {
 
 /// No more stretches than are remembered: neighbours become one.
 fn fewer_spans(mut spans: Vec<Span>) -> Vec<Span> {
-    while spans.len() > MOST_REVIVED {
+    while spans.len() > MAX_REVIVED {
         let gap = |pair: &[Span]| pair[1].0.saturating_sub(pair[0].1);
         let nearest = spans.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
         let Some((index, _)) = nearest else { break };
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(left, vec![(0, 4), (13, 19)]);
         let many: Vec<Span> = (0..5_000).map(|at| (at * 10, at * 10)).collect();
         let fewer = fewer_spans(many.clone());
-        assert_eq!(fewer.len(), MOST_REVIVED);
+        assert_eq!(fewer.len(), MAX_REVIVED);
         assert!(many.iter().all(|(at, _)| covers(&fewer, *at)));
     }
 }

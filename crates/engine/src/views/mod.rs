@@ -41,10 +41,10 @@ const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
 /// takes of one core is bounded by that, however fast its base changes.
 const REST: u32 = 4;
 /// It rests no longer than that after one of them.
-const LONGEST_REST: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// What reads each row once has to read it sooner or later: it rests as long as that took, and no
 /// longer than this.
-const LONGEST_REST_ONCE: Duration = Duration::from_millis(100);
+const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
 /// The rest that it may put off: what comes after a quiet while is shown at once.
 const REST_CREDIT: Duration = Duration::from_millis(100);
 
@@ -190,8 +190,8 @@ impl Refresher {
 /// How long a view rests after a refresh.
 fn rest_after(done: Done, took: Duration) -> Duration {
     match done {
-        Done::Once => took.min(LONGEST_REST_ONCE),
-        Done::Nothing | Done::Again => (took * REST).min(LONGEST_REST),
+        Done::Once => took.min(MAX_PAUSE_ONCE),
+        Done::Nothing | Done::Again => (took * REST).min(MAX_PAUSE),
     }
 }
 

@@ -24,7 +24,7 @@ const SHOWN_AFTER: Duration = Duration::from_secs(1);
 /// As `jobs()` names it.
 const REFRESH: &str = "refresh";
 /// Views that refresh at once, at least: one that takes long does not hold up the others.
-const LEAST_AT_ONCE: usize = 2;
+const MIN_AT_ONCE: usize = 2;
 
 /// What is known of the views while the database is open.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Refresher {
             ready: Mutex::default(),
             is_enabled: follows.0,
             is_live_enabled: follows.1,
-            turns: Arc::new(Semaphore::new((workers / 2).max(LEAST_AT_ONCE))),
+            turns: Arc::new(Semaphore::new((workers / 2).max(MIN_AT_ONCE))),
             memory: StateMemory::new(most_bytes),
         })
     }

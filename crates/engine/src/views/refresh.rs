@@ -30,7 +30,7 @@ use crate::runtime::registry::{Registration, now_micros};
 static NEXT_QUERY: AtomicU64 = AtomicU64::new(1 << 52);
 
 /// Ranges that are computed apart, at most: more of them become longer ones.
-const MOST_RANGES: usize = 256;
+const MAX_RANGES: usize = 256;
 
 /// First and last instant.
 pub(super) type Span = (i64, i64);
@@ -206,12 +206,12 @@ async fn write(
 
 /// No more ranges than are worth it: those with the least time between them become one.
 pub(super) fn fewer(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
-    while ranges.len() > MOST_RANGES {
+    while ranges.len() > MAX_RANGES {
         let gaps = ranges.windows(2).map(|pair| pair[1].lo.saturating_sub(pair[0].hi));
         let mut gaps: Vec<i64> = gaps.collect();
-        let (_, middle, _) = gaps.select_nth_unstable(ranges.len() - MOST_RANGES);
+        let (_, middle, _) = gaps.select_nth_unstable(ranges.len() - MAX_RANGES);
         let middle = *middle;
-        let mut kept: Vec<TimeRange> = Vec::with_capacity(MOST_RANGES);
+        let mut kept: Vec<TimeRange> = Vec::with_capacity(MAX_RANGES);
         for range in ranges {
             match kept.last_mut() {
                 Some(last) if range.lo.saturating_sub(last.hi) <= middle => last.hi = range.hi,

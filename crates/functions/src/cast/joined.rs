@@ -12,10 +12,10 @@ use tidemark_vfs::{INLINE_BYTES, PIECE_TEXTS, text_column};
 use super::mode::CastMode;
 use super::shown::{symbol_texts, text};
 use crate::column::{Call, build_text, internal, stopped};
-use crate::text::together::{MOST_BYTES, buffers_of, reserve};
+use crate::text::together::{MAX_BYTES, buffers_of, reserve};
 
 /// Bytes of rows that are put together at once, at most.
-const MOST_PIECE_BYTES: u64 = 4 << 20;
+const MAX_PIECE_BYTES: u64 = 4 << 20;
 
 /// What `||` and `concat` add for a null: nothing for text, the word for a number.
 pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
@@ -130,7 +130,7 @@ fn by_views(parts: &[Part], rows: usize) -> Result<Option<ArrayRef>> {
             continue;
         }
         let more: u64 = views.iter().map(|&view| view_len(view) as u64).sum();
-        if more > MOST_PIECE_BYTES || bytes.len() as u64 + more > MOST_BYTES as u64 {
+        if more > MAX_PIECE_BYTES || bytes.len() as u64 + more > MAX_BYTES as u64 {
             return Ok(None);
         }
         reserve(&mut bytes, more as usize)?;

@@ -13,7 +13,7 @@ use tidemark_types::calendar::{
 use tidemark_types::period::Period;
 use tidemark_types::{SqlType, account};
 
-use tidemark_types::timestamp_pattern::{DAYS, MONTHS, MOST_PATTERN_BYTES};
+use tidemark_types::timestamp_pattern::{DAYS, MAX_PATTERN_BYTES, MONTHS};
 
 use super::clocks::clock_nanos;
 use super::periods::periods;
@@ -151,10 +151,10 @@ enum Piece {
 }
 
 fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
-    if pattern.len() > MOST_PATTERN_BYTES {
+    if pattern.len() > MAX_PATTERN_BYTES {
         let length = pattern.len();
         return Err(format!(
-            "a timestamp pattern of {length} bytes: at most {MOST_PATTERN_BYTES} bytes are allowed"
+            "a timestamp pattern of {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
         ));
     }
     let mut pieces = Vec::new();

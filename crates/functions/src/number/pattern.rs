@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidemark_types::timestamp_pattern::MOST_PATTERN_BYTES;
+use tidemark_types::timestamp_pattern::MAX_PATTERN_BYTES;
 
 use crate::column::{Call, invalid, try_build_text};
 use crate::native::Kernel;
@@ -11,7 +11,7 @@ use crate::signature::Bound;
 use crate::text::bounded_text::BoundedText;
 
 /// Most zeros that an exponent adds to a number's digits: as many as a DOUBLE has.
-const MOST_ZEROS: i32 = 400;
+const MAX_ZEROS: i32 = 400;
 /// Letters of Roman numbers and what they count for.
 const ROMAN: [(&str, u32); 13] = [
     ("M", 1000),
@@ -78,10 +78,10 @@ const WORDS: [&str; 14] =
 
 impl Pattern {
     fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > MOST_PATTERN_BYTES {
+        if text.len() > MAX_PATTERN_BYTES {
             let length = text.len();
             return Err(format!(
-                "a number pattern of {length} bytes: at most {MOST_PATTERN_BYTES} bytes are allowed"
+                "a number pattern of {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
             ));
         }
         let mut pattern = Self::default();
@@ -376,7 +376,7 @@ impl Number {
             return None;
         }
         let number = Self { is_negative, whole: whole.into(), fraction: fraction.into() };
-        (exponent.abs() <= MOST_ZEROS).then(|| number.moved(exponent))
+        (exponent.abs() <= MAX_ZEROS).then(|| number.moved(exponent))
     }
 
     /// It times 10 to the power of `places`.

@@ -66,7 +66,7 @@ pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     if constant(left).is_none() && constant(right).is_none() {
         return false;
     }
-    let all = match (chained(op, left, MOST_LINKS), chained(op, right, MOST_LINKS)) {
+    let all = match (chained(op, left, MAX_LINKS), chained(op, right, MAX_LINKS)) {
         (Some(left), Some(right)) => combined(op, left, right),
         _ => return false,
     };
@@ -74,7 +74,7 @@ pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
 }
 
 /// Links of a chain that are looked at: each operation looks again.
-const MOST_LINKS: usize = 16;
+const MAX_LINKS: usize = 16;
 
 /// What the constants of a chain of the operation come to, if there are some.
 fn chained(op: BinaryOperator, expr: &Expr, links: usize) -> Option<i64> {

@@ -8,7 +8,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 /// Bytes up to which a text grows without asking.
 const FREE_BYTES: usize = 64 << 10;
 /// Bytes of a text, at most: what protocols carry in one value.
-const MOST_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 1 << 30;
 
 /// A text that is no longer than the query may hold.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl BoundedText {
         }
         let wanted = needed.max(2 * self.text.capacity());
         if wanted > FREE_BYTES {
-            let asked = if needed > MOST_BYTES { Err(too_long()) } else { account::room(wanted) };
+            let asked = if needed > MAX_BYTES { Err(too_long()) } else { account::room(wanted) };
             self.refused = asked.err();
             if self.refused.is_some() {
                 return true;
@@ -86,7 +86,7 @@ impl BoundedText {
 }
 
 fn too_long() -> EngineError {
-    let message = format!("a text may have at most {} MiB", MOST_BYTES >> 20);
+    let message = format!("a text may have at most {} MiB", MAX_BYTES >> 20);
     EngineError::new(ErrorCode::ResourceLimit, message)
 }
 

@@ -77,7 +77,7 @@ enum Syntax {
 }
 
 /// The most bytes of a pattern that needs an automaton: reading it takes 100 times as many.
-const MOST_PATTERN_BYTES: usize = 256 << 10;
+const MAX_PATTERN_BYTES: usize = 256 << 10;
 
 /// A compiled pattern; the simple shapes of LIKE need no automaton.
 enum Matcher {
@@ -112,7 +112,7 @@ impl Syntax {
     }
 }
 
-/// A regular expression of up to [`MOST_PATTERN_BYTES`].
+/// A regular expression of up to [`MAX_PATTERN_BYTES`].
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
     check_length(pattern)?;
     compiled(pattern)
@@ -120,9 +120,9 @@ pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
 
 fn check_length(pattern: &str) -> Result<(), String> {
     let length = pattern.len();
-    if length > MOST_PATTERN_BYTES {
+    if length > MAX_PATTERN_BYTES {
         return Err(format!(
-            "a pattern of {length} bytes: at most {MOST_PATTERN_BYTES} bytes are allowed"
+            "a pattern of {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
         ));
     }
     Ok(())

@@ -15,7 +15,7 @@ use tidemark_vfs::{PIECE_TEXTS, are_ascii, ascii_stretch, stretch, text_column};
 use crate::column::{Texts, stopped};
 
 /// Bytes of one buffer that a view can say a place in, and that are made at once.
-pub(crate) const MOST_BYTES: usize = 1 << 30;
+pub(crate) const MAX_BYTES: usize = 1 << 30;
 
 /// The views that are looked at together, with the row of the first; each time after asking
 /// whether the query may go on.
@@ -63,7 +63,7 @@ pub(crate) fn recased(texts: &Texts, case: Case) -> Result<Option<ArrayRef>> {
             return Ok(false);
         };
         let start = bytes.len();
-        if start + stretch.bytes.len() > MOST_BYTES {
+        if start + stretch.bytes.len() > MAX_BYTES {
             return Ok(false);
         }
         reserve(&mut bytes, stretch.bytes.len())?;

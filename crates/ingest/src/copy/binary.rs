@@ -2,7 +2,7 @@
 
 use tidemark_types::EngineError;
 
-use super::rows::{CopyFailure, MOST_ROW_BYTES, Progress, Rows, Sink, malformed, too_long};
+use super::rows::{CopyFailure, MAX_ROW_BYTES, Progress, Rows, Sink, malformed, too_long};
 use super::spec::CopyColumn;
 use crate::parameters::binary_value;
 
@@ -131,7 +131,7 @@ fn header(bytes: &[u8]) -> Result<Option<usize>, EngineError> {
         return Err(malformed("COPY file signature not recognized"));
     }
     let extension = word(SIGNATURE.len() + 4) as usize;
-    if extension > MOST_ROW_BYTES {
+    if extension > MAX_ROW_BYTES {
         return Err(too_long());
     }
     if bytes.len() < HEADER_BYTES + extension {

@@ -18,7 +18,7 @@ use self::binary::BinaryForm;
 use self::cells::Cells;
 use self::lines::LineForm;
 pub use self::rows::{CopyBatch, CopyFailure, CopyResult};
-use self::rows::{MOST_ROW_BYTES, Progress, Rows, Sink, too_long};
+use self::rows::{MAX_ROW_BYTES, Progress, Rows, Sink, too_long};
 pub use self::spec::{CopyColumn, CopyFormat, CopySpec, LineMarks};
 
 /// Reads the data of one COPY.
@@ -60,7 +60,7 @@ impl CopyReader {
     /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) -> CopyResult {
         self.pending.extend_from_slice(bytes);
-        if self.pending.len() < self.enough.min(MOST_ROW_BYTES) {
+        if self.pending.len() < self.enough.min(MAX_ROW_BYTES) {
             return Ok(());
         }
         self.step(false, sink)
@@ -93,7 +93,7 @@ impl CopyReader {
                 self.pending.drain(..at);
                 let left = self.pending.len();
                 self.enough = if at == 0 { left.saturating_mul(2) } else { 0 };
-                if left > MOST_ROW_BYTES {
+                if left > MAX_ROW_BYTES {
                     self.rows.flush(sink)?;
                     return Err(CopyFailure {
                         line: Some(self.line()),

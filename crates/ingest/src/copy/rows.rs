@@ -10,7 +10,7 @@ const BATCH_ROWS: usize = 16_384;
 /// Bytes after which a batch is full all the same.
 const BATCH_BYTES: usize = 8 << 20;
 /// Bytes of a row, at most.
-pub(super) const MOST_ROW_BYTES: usize = 64 << 20;
+pub(super) const MAX_ROW_BYTES: usize = 64 << 20;
 
 /// Rows that were read.
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ impl Rows {
 }
 
 pub(super) fn too_long() -> EngineError {
-    let message = format!("a row of COPY is too long [limit={MOST_ROW_BYTES}]");
+    let message = format!("a row of COPY is too long [limit={MAX_ROW_BYTES}]");
     EngineError::new(ErrorCode::ResourceLimit, message)
 }
 

@@ -4,10 +4,10 @@
 use tidemark_types::double_array::{self, MAX_ARRAY_ELEMENTS};
 
 /// The most dimensions of an array.
-const MOST_DIMENSIONS: u8 = 32;
+const MAX_DIMENSIONS: u8 = 32;
 /// The most bytes of a decimal's unscaled value, and its largest scale.
-const MOST_DECIMAL_BYTES: usize = 32;
-const MOST_SCALE: u8 = 76;
+const MAX_DECIMAL_BYTES: usize = 32;
+const MAX_SCALE: u8 = 76;
 
 pub(super) const COMMA: u8 = 1;
 const EQUALS: u8 = 2;
@@ -40,7 +40,7 @@ pub(super) fn class_of(byte: u8) -> u8 {
 
 /// The most bytes that are looked at together: places in them have 32 bits, so that a token goes
 /// through registers.
-pub(super) const MOST_BYTES: usize = 1 << 30;
+pub(super) const MAX_BYTES: usize = 1 << 30;
 
 /// A part of the bytes. One word without a gap: a byte of its own for the mark would be copied by
 /// itself, and each value waits for that.
@@ -483,8 +483,8 @@ impl<'b> Cursor<'b> {
             }
         }
         let [dimensions] = self.take()?;
-        if dimensions == 0 || dimensions > MOST_DIMENSIONS {
-            let most = MOST_DIMENSIONS;
+        if dimensions == 0 || dimensions > MAX_DIMENSIONS {
+            let most = MAX_DIMENSIONS;
             return self.bad(format!("an array has {dimensions} dimensions, expected 1 to {most}"));
         }
         let at = self.at;
@@ -512,7 +512,7 @@ impl<'b> Cursor<'b> {
     fn decimal(&mut self) -> Lex<Raw> {
         let [scale, length] = self.take()?;
         let length = usize::from(length);
-        if scale > MOST_SCALE || length > MOST_DECIMAL_BYTES {
+        if scale > MAX_SCALE || length > MAX_DECIMAL_BYTES {
             return self.bad(format!("a decimal has scale {scale} and {length} bytes"));
         }
         let at = self.skip(length)?;

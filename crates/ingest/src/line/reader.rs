@@ -7,7 +7,7 @@ use tidemark_border::LinePrecision;
 use tidemark_types::identifier::{fold, is_valid_table_name};
 use tidemark_types::{EngineError, EngineResult};
 
-use super::lexer::{Lexed, Line, MOST_BYTES, lex, table_at};
+use super::lexer::{Lexed, Line, MAX_BYTES, lex, table_at};
 use super::table::{RowProblem, TableBuilder};
 use super::template::is_same;
 use super::value::{SYMBOL_ESCAPES, unescaped};
@@ -18,7 +18,7 @@ use crate::rows::{Additions, RefusedTarget, TableRows, Targets, shown};
 /// when it has grown to twice the size.
 const SHORT_LINE_BYTES: usize = 16 * 1024;
 /// Tables of one message.
-const MOST_TABLES: usize = 10_000;
+const MAX_TABLES: usize = 10_000;
 
 /// How lines are read, and what they may make.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +66,7 @@ impl LineReader {
     /// Nothing yet.
     #[must_use]
     pub fn new(options: LineOptions) -> Self {
-        let most_line_bytes = options.most_line_bytes.min(MOST_BYTES / 2);
+        let most_line_bytes = options.most_line_bytes.min(MAX_BYTES / 2);
         Self {
             options: LineOptions { most_line_bytes, ..options },
             tables: Vec::new(),
@@ -97,7 +97,7 @@ impl LineReader {
 
     /// Takes bytes. After a failure, no more.
     pub fn feed(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
-        bytes.chunks(MOST_BYTES / 2).try_for_each(|piece| self.feed_piece(piece, targets))
+        bytes.chunks(MAX_BYTES / 2).try_for_each(|piece| self.feed_piece(piece, targets))
     }
 
     fn feed_piece(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
@@ -286,8 +286,8 @@ impl LineReader {
         if !self.options.create_tables {
             return Err(self.refused(format!("table '{name}' does not exist, and none is made")));
         }
-        if self.tables.len() >= MOST_TABLES {
-            return Err(self.refused(format!("more than {MOST_TABLES} tables in one message")));
+        if self.tables.len() >= MAX_TABLES {
+            return Err(self.refused(format!("more than {MAX_TABLES} tables in one message")));
         }
         Ok(())
     }

@@ -16,12 +16,12 @@ use super::value::{self, SYMBOL_ESCAPES};
 use crate::cast::{self, Instant, Problem, Value};
 use crate::column::ColumnBuilder;
 use crate::rows::{
-    Additions, Cells, Chunk, MOST_CHUNK_ROWS, NotAdded, RefusedTarget, TableRows, TargetColumn,
+    Additions, Cells, Chunk, MAX_CHUNK_ROWS, NotAdded, RefusedTarget, TableRows, TargetColumn,
     TargetTable, shown,
 };
 
 /// Cells of a chunk, those of columns without values counted as well: it becomes one batch.
-const MOST_CHUNK_CELLS: usize = 2 << 20;
+const MAX_CHUNK_CELLS: usize = 2 << 20;
 const EARLY: &str = "designated timestamp before 1970-01-01 is not allowed";
 
 /// Why a row was not taken.
@@ -213,7 +213,7 @@ impl TableBuilder {
     #[inline]
     fn is_full(&self, fields: usize) -> bool {
         let width = self.rows.table.columns.len().max(fields) + 1;
-        self.count > 0 && (self.count >= MOST_CHUNK_ROWS || self.count * width >= MOST_CHUNK_CELLS)
+        self.count > 0 && (self.count >= MAX_CHUNK_ROWS || self.count * width >= MAX_CHUNK_CELLS)
     }
 
     /// Counts the row, if nothing is missing.

@@ -15,7 +15,7 @@ use super::text::text_of;
 use super::{items, oid};
 
 /// `PostgreSQL`'s own limit.
-const MOST_DIMENSIONS: usize = 6;
+const MAX_DIMENSIONS: usize = 6;
 /// The length in front of each element of an array.
 const LENGTH_BYTES: usize = 4;
 
@@ -218,7 +218,7 @@ fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let dimensions = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
     let _has_nulls = reader.i32()?;
     let element = u32::from_be_bytes(reader.array()?);
-    if dimensions > MOST_DIMENSIONS || oid::ARRAYS.contains(&element) {
+    if dimensions > MAX_DIMENSIONS || oid::ARRAYS.contains(&element) {
         return Err(malformed());
     }
     let mut lengths = Vec::with_capacity(dimensions);

@@ -15,8 +15,8 @@ const GEOHASH_BASE32: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 const MILLIS: i64 = 1_000;
 /// Bytes of two offsets: where the only value begins and ends.
 const OFFSETS: usize = 8;
-const MOST_DIMENSIONS: usize = 32;
-const MOST_GEOHASH_BITS: u8 = 60;
+const MAX_DIMENSIONS: usize = 32;
+const MAX_GEOHASH_BITS: u8 = 60;
 
 /// The value that `bytes` are in the type with this code.
 pub(super) fn decoded(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'_>> {
@@ -108,7 +108,7 @@ fn long256(mut bytes: [u8; 32]) -> String {
 fn geohash(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let (&bits, bytes) = bytes.split_first().ok_or_else(|| malformed("no precision"))?;
     let width = usize::from(bits.div_ceil(8));
-    if !(1..=MOST_GEOHASH_BITS).contains(&bits) || bytes.len() != width {
+    if !(1..=MAX_GEOHASH_BITS).contains(&bits) || bytes.len() != width {
         return Err(malformed("a geohash of another precision than it has bytes"));
     }
     if bytes.iter().all(|byte| *byte == u8::MAX) {
@@ -179,7 +179,7 @@ fn character(unit: u16) -> ParameterValue<'static> {
 fn array(bytes: &[u8]) -> EngineResult<String> {
     let (&dimensions, bytes) = bytes.split_first().ok_or_else(|| malformed("no dimensions"))?;
     let dimensions = usize::from(dimensions);
-    if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
+    if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
         return Err(malformed(&format!("an array of {dimensions} dimensions")));
     }
     let (lengths, elements) = bytes

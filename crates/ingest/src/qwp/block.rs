@@ -3,17 +3,17 @@
 use tidemark_types::double_array::is_allowed;
 
 use super::bytes::{Bytes, Read};
-use super::dictionary::{Dictionary, MOST_ENTRIES};
+use super::dictionary::{Dictionary, MAX_ENTRIES};
 use super::gorilla;
 use super::options::QwpOptions;
 use crate::rows::shown;
 
 /// Columns of a block, and bytes of a name.
-const MOST_COLUMNS: usize = 2_048;
-const MOST_NAME_BYTES: usize = 127;
+const MAX_COLUMNS: usize = 2_048;
+const MAX_NAME_BYTES: usize = 127;
 /// Dimensions of an array.
-const MOST_DIMENSIONS: u8 = 32;
-const MOST_SCALE: u8 = 76;
+const MAX_DIMENSIONS: u8 = 32;
+const MAX_SCALE: u8 = 76;
 /// Memory for an entry of a column's own dictionary, beside its text.
 const ENTRY_BYTES: usize = 16;
 
@@ -184,18 +184,18 @@ pub(super) struct Context<'a> {
 impl<'a> Block<'a> {
     pub(super) fn read(bytes: &mut Bytes<'a>, context: &Context<'_>) -> Read<Self> {
         let table = bytes.text("name of a table")?;
-        if table.len() > MOST_NAME_BYTES {
+        if table.len() > MAX_NAME_BYTES {
             return Err(bytes.malformed("the name of a table has more than 127 bytes"));
         }
         let rows = bytes.count("rows", context.options.most_rows, "qwp.max.rows.per.table")?;
-        let count = bytes.count("columns", MOST_COLUMNS, "limit")?;
+        let count = bytes.count("columns", MAX_COLUMNS, "limit")?;
         if count == 0 && rows > 0 {
             return Err(bytes.malformed(format!("{rows} rows without columns")));
         }
         let mut schema = Vec::with_capacity(count.min(bytes.left()));
         for _ in 0..count {
             let name = bytes.text("name of a column")?;
-            if name.len() > MOST_NAME_BYTES {
+            if name.len() > MAX_NAME_BYTES {
                 return Err(bytes.malformed("the name of a column has more than 127 bytes"));
             }
             let code = bytes.byte("type of a column")?;
@@ -274,7 +274,7 @@ impl<'a> Values<'a> {
             }
             Kind::Decimal(digits) => {
                 let scale = bytes.byte("scale")?;
-                if scale > digits.min(MOST_SCALE) {
+                if scale > digits.min(MAX_SCALE) {
                     return Err(bytes.malformed(format!("a scale of {scale}, at most {digits}")));
                 }
                 let width = match digits {
@@ -292,7 +292,7 @@ impl<'a> Values<'a> {
         if context.flags.delta {
             return entries(bytes, count, context.entries).map(Self::Symbols);
         }
-        let known = bytes.count("entries", MOST_ENTRIES, "limit")?;
+        let known = bytes.count("entries", MAX_ENTRIES, "limit")?;
         let mut own = Dictionary::default();
         for _ in 0..known {
             let text = bytes.text("entry")?;
@@ -339,7 +339,7 @@ impl<'a> Values<'a> {
         let mut arrays = Vec::with_capacity(count);
         for _ in 0..count {
             let dimensions = bytes.byte("dimensions")?;
-            if dimensions == 0 || dimensions > MOST_DIMENSIONS {
+            if dimensions == 0 || dimensions > MAX_DIMENSIONS {
                 return Err(bytes.malformed(format!("{dimensions} dimensions: 1 to 32")));
             }
             let shape = bytes.take(usize::from(dimensions) * size_of::<i32>(), "lengths")?;

@@ -6,7 +6,7 @@ use super::bytes::Bytes;
 use super::options::QwpOptions;
 
 /// Entries of a dictionary, that of a connection or of one column.
-pub(super) const MOST_ENTRIES: usize = 2_000_000;
+pub(super) const MAX_ENTRIES: usize = 2_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
@@ -49,7 +49,7 @@ impl Dictionary {
         options: &QwpOptions,
     ) -> Result<(), QwpFailure> {
         let start = bytes.varint("first entry of the dictionary")?;
-        let count = bytes.count("entries of the dictionary", MOST_ENTRIES, "limit")?;
+        let count = bytes.count("entries of the dictionary", MAX_ENTRIES, "limit")?;
         let known = self.len() as u64;
         if start > known {
             return Err(QwpFailure::refused(
@@ -58,8 +58,8 @@ impl Dictionary {
             ));
         }
         let start = start as usize;
-        if start + count > MOST_ENTRIES {
-            let reason = format!("the dictionary is full [entries={MOST_ENTRIES}]");
+        if start + count > MAX_ENTRIES {
+            let reason = format!("the dictionary is full [entries={MAX_ENTRIES}]");
             return Err(bytes.malformed(reason).into());
         }
         for at in start..start + count {

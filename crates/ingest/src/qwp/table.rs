@@ -18,7 +18,7 @@ use super::{QwpFailure, QwpStatus, convert};
 use crate::cast::{Instant, Problem};
 use crate::rows::shown;
 use crate::rows::{
-    Additions, Cells, Chunk, MOST_CHUNK_ROWS, NotAdded, TIMESTAMP, TableRows, TargetColumn,
+    Additions, Cells, Chunk, MAX_CHUNK_ROWS, NotAdded, TIMESTAMP, TableRows, TargetColumn,
     TargetTable,
 };
 
@@ -211,12 +211,12 @@ impl TableColumns {
     }
 
     fn keep(&mut self, rows: usize, cells: Vec<Cells>) {
-        if rows <= MOST_CHUNK_ROWS {
+        if rows <= MAX_CHUNK_ROWS {
             self.rows.chunks.push(Chunk { rows, cells });
             return;
         }
-        for start in (0..rows).step_by(MOST_CHUNK_ROWS) {
-            let length = MOST_CHUNK_ROWS.min(rows - start);
+        for start in (0..rows).step_by(MAX_CHUNK_ROWS) {
+            let length = MAX_CHUNK_ROWS.min(rows - start);
             let slice = |cells: &Cells| Cells {
                 column: cells.column,
                 array: cells.array.slice(start, length),

@@ -20,7 +20,7 @@ const FIRST_ROWS: usize = 64;
 /// Time that a slice should take the join.
 const WANTED: Duration = Duration::from_millis(2);
 /// A slice has at most so many times the rows of the one before.
-const MOST_GROWTH: usize = 4;
+const MAX_GROWTH: usize = 4;
 
 /// The stream in slices.
 pub fn paced(input: SendableRecordBatchStream) -> SendableRecordBatchStream {
@@ -46,7 +46,7 @@ impl PacedStream {
         let took = then.elapsed().max(Duration::from_nanos(1));
         let times = WANTED.as_secs_f64() / took.as_secs_f64();
         let rows = (self.rows as f64 * times) as usize;
-        self.rows = rows.clamp(1, self.rows.saturating_mul(MOST_GROWTH));
+        self.rows = rows.clamp(1, self.rows.saturating_mul(MAX_GROWTH));
     }
 }
 

@@ -16,13 +16,13 @@ use crate::scan::kind::Scan;
 use crate::scan::rows::read;
 
 /// The fewest rows that are worth spreading.
-const FEWEST_ROWS: usize = 2 << 20;
+const MIN_ROWS: usize = 2 << 20;
 /// Rows that are looked at, in so many places.
 const ROWS: usize = 2_048;
 const UNITS: usize = 8;
 /// Rows of a sample that have the key of another one, at most, where there are some ten thousand
 /// keys or more.
-const MOST_EQUAL: usize = 160;
+const MAX_EQUAL: usize = 160;
 
 /// Whether a table of groups by these keys would not fit the cache.
 pub(super) fn has_many_keys(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> bool {
@@ -31,7 +31,7 @@ pub(super) fn has_many_keys(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> bo
         return true;
     }
     // What fails here fails when rows are read, if these are among them.
-    scan.row_count() >= FEWEST_ROWS && are_different(input, keys).unwrap_or(false)
+    scan.row_count() >= MIN_ROWS && are_different(input, keys).unwrap_or(false)
 }
 
 /// The scan whose rows these are made of, one of each.
@@ -48,7 +48,7 @@ fn are_different(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> Result<bool> 
     let keys = keys.iter().map(|key| key.evaluate(&sample)?.into_array(sample.num_rows()));
     let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, sample.num_rows())?;
     let different = hashes.iter().collect::<HashSet<_>>().len();
-    Ok(sample.num_rows() >= ROWS / 2 && different + MOST_EQUAL >= sample.num_rows())
+    Ok(sample.num_rows() >= ROWS / 2 && different + MAX_EQUAL >= sample.num_rows())
 }
 
 /// Some rows of an input; filters let all of them pass.

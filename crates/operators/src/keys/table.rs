@@ -4,7 +4,7 @@
 /// more.
 const GROUP: usize = if cfg!(target_feature = "sse2") { 16 } else { 8 };
 /// Buckets of the least table that has room for an entry.
-const LEAST_BUCKETS: usize = 4;
+const MIN_BUCKETS: usize = 4;
 
 /// Bytes of a hash table with room for so many entries of so many bytes: it is seven parts in eight
 /// full at most.
@@ -12,7 +12,7 @@ pub(super) fn table_bytes(capacity: usize, entry: usize) -> usize {
     if capacity == 0 {
         return 0;
     }
-    let buckets = capacity.checked_mul(8).map(|parts| parts.div_ceil(7).max(LEAST_BUCKETS));
+    let buckets = capacity.checked_mul(8).map(|parts| parts.div_ceil(7).max(MIN_BUCKETS));
     let buckets = buckets.and_then(usize::checked_next_power_of_two);
     let bytes = |buckets: usize| {
         let entries = buckets.checked_mul(entry)?.checked_next_multiple_of(GROUP)?;

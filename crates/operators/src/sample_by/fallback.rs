@@ -53,7 +53,7 @@ macro_rules! number_types {
 }
 
 /// Most symbols for which every group may keep a bitmap of its own.
-pub(crate) const MOST_DENSE_SYMBOLS: usize = 1024;
+pub(crate) const MAX_DENSE_SYMBOLS: usize = 1024;
 
 /// A fresh state for this aggregate. `filtered` tells of a FILTER clause; `symbols` that a symbol
 /// argument has one dictionary in all batches, and its size.
@@ -67,7 +67,7 @@ pub(crate) fn state_of(
     let output = aggregate.field().data_type().clone();
     let name = aggregate.fun().name();
     if plain && aggregate.is_distinct() {
-        let dense = symbols.filter(|&symbols| symbols <= MOST_DENSE_SYMBOLS);
+        let dense = symbols.filter(|&symbols| symbols <= MAX_DENSE_SYMBOLS);
         if let Some(symbols) = dense
             && name == "count"
             && output == DataType::Int64

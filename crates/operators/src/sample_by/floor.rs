@@ -22,9 +22,9 @@ use crate::properties::ascending;
 use crate::symbols::origin;
 
 /// The most groups there may be with other keys: they are held, and cannot be spilled.
-const MOST_GROUPS: usize = 1 << 16;
+const MAX_GROUPS: usize = 1 << 16;
 /// Bytes that the groups of buckets alone may take, about: few beside what a query may hold.
-const MOST_BYTES: usize = 96 << 20;
+const MAX_BYTES: usize = 96 << 20;
 /// A bucket's start, and what an aggregate keeps of it, about.
 const START_BYTES: usize = size_of::<i64>();
 const STATE_BYTES: usize = 3 * size_of::<i64>();
@@ -41,9 +41,9 @@ impl SampleByPlan {
         keys.remove(at);
         let groups = possible_keys(input, &keys).and_then(|keys| keys.checked_mul(most_buckets));
         let most = if keys.is_empty() {
-            MOST_BYTES / (START_BYTES + STATE_BYTES * functions.len())
+            MAX_BYTES / (START_BYTES + STATE_BYTES * functions.len())
         } else {
-            MOST_GROUPS
+            MAX_GROUPS
         };
         let in_order = LexOrdering::from([ascending(&bucket.timestamp)]);
         if groups.is_none_or(|groups| groups > most)

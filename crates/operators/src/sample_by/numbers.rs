@@ -15,7 +15,7 @@ use crate::operator::{Input, OperatorExec};
 use crate::plan_node::{Grouping, grouping};
 
 /// Bytes that the groups may take, about: they are held, and cannot be spilled.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// A slot, with the key of its group and the count of its rows; and what an aggregate keeps.
 const SLOT_BYTES: usize = 2 * size_of::<u32>() + size_of::<i64>();
 const STATE_BYTES: usize = 3 * size_of::<i64>();
@@ -34,7 +34,7 @@ impl SampleByPlan {
             }
         }
         let KeyPlan::Slots(digits) = key_plan(input, &keys)? else { return Ok(None) };
-        let most = MOST_BYTES / (SLOT_BYTES + STATE_BYTES * functions.len());
+        let most = MAX_BYTES / (SLOT_BYTES + STATE_BYTES * functions.len());
         if slots_of(&digits).is_none_or(|slots| slots > most) {
             return Ok(None);
         }

@@ -18,9 +18,9 @@ use super::accumulator::valid_runs;
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
 /// Slots of symbols that are worth a table; above, keys are hashed.
-const MOST_OF_SYMBOLS: usize = 1 << 22;
+const MAX_OF_SYMBOLS: usize = 1 << 22;
 /// The same with numbers among the keys: their combinations need not be as dense as symbols.
-const MOST_OF_NUMBERS: usize = 1 << 17;
+const MAX_OF_NUMBERS: usize = 1 << 17;
 
 /// A key as a digit of a slot's number: zero is null.
 #[derive(Clone)]
@@ -144,7 +144,7 @@ pub(crate) fn slots_of(digits: &[Digit]) -> Option<usize> {
 /// Whether a table of slots serves these keys.
 pub(crate) fn fits(digits: &[Digit]) -> bool {
     let is_symbol = |digit: &Digit| matches!(digit, Digit::Symbol(_));
-    let most = if digits.iter().all(is_symbol) { MOST_OF_SYMBOLS } else { MOST_OF_NUMBERS };
+    let most = if digits.iter().all(is_symbol) { MAX_OF_SYMBOLS } else { MAX_OF_NUMBERS };
     slots_of(digits).is_some_and(|slots| slots <= most)
 }
 

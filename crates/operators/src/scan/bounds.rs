@@ -11,7 +11,7 @@ use super::exec::SliceScan;
 use crate::error::engine_error;
 
 /// Rows that are looked at for want of zones, at most.
-const MOST_WITHOUT_ZONES: usize = 1 << 20;
+const MAX_WITHOUT_ZONES: usize = 1 << 20;
 
 /// The least and the greatest value of an output column, if that is quickly found and they are no
 /// further apart than `most`. Nulls are none of them.
@@ -21,7 +21,7 @@ pub(crate) fn integer_bounds(
     most: u64,
 ) -> Result<Option<(i64, i64)>> {
     let Some(&column) = scan.projection().get(output) else { return Ok(None) };
-    let (mut found, mut left) = (Found::default(), MOST_WITHOUT_ZONES);
+    let (mut found, mut left) = (Found::default(), MAX_WITHOUT_ZONES);
     for unit in scan.units() {
         account::check().map_err(engine_error)?;
         let zones = match unit.slice.zones(column, unit.rows.clone()) {

@@ -11,7 +11,7 @@ use crate::sample_by::plan::{AggregatePlan, SampleByPlan};
 use crate::scan::kind::Scan;
 
 /// The fewest rows of a table whose groups are worth sharing.
-const FEWEST_ROWS: usize = 128 * 1024;
+const MIN_ROWS: usize = 128 * 1024;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
@@ -37,7 +37,7 @@ fn has_rows(plan: &Input) -> bool {
         }
         PlanNode::Operator(operator) => operator.downcast::<Scan>().is_some_and(|(scan, _)| {
             let table = scan.table();
-            is_certain(scan) && (table.is_cut_small() || table.row_count() >= FEWEST_ROWS)
+            is_certain(scan) && (table.is_cut_small() || table.row_count() >= MIN_ROWS)
         }),
         _ => false,
     }

@@ -29,7 +29,7 @@ use crate::operator::{
 use crate::properties::properties;
 
 /// Different groups of a plan that are looked for, at most.
-const MOST_GROUPS: usize = 32;
+const MAX_GROUPS: usize = 32;
 
 /// Rows of a plan that others may make at the same time.
 #[derive(Clone, Default)]
@@ -74,7 +74,7 @@ impl SharedRows {
             if is_worth_sharing(node) {
                 match found.iter().position(|(known, _)| are_same(known, node)) {
                     Some(known) => found[known].1 += 1,
-                    None if found.len() < MOST_GROUPS => found.push((Arc::clone(node), 1)),
+                    None if found.len() < MAX_GROUPS => found.push((Arc::clone(node), 1)),
                     None => {}
                 }
             }

@@ -27,7 +27,7 @@ use crate::properties::properties;
 use crate::scan::rows::BATCH_ROWS;
 
 /// The fewest rows that are worth sorting all for: fewer are kept in a heap.
-pub(super) const FEWEST_ROWS: usize = 1 << 16;
+pub(super) const MIN_ROWS: usize = 1 << 16;
 
 /// Rows in an order of numbers and symbols. Rows with equal keys stay as they come.
 pub struct SortRows {
@@ -72,7 +72,7 @@ impl SortRows {
         let below = [merged, sort.fetch()].into_iter().flatten().min();
         let most = below.map(|most| most.saturating_sub(skip));
         let fetch = [most, limit].into_iter().flatten().min();
-        let is_top = fetch.is_some_and(|fetch| fetch.saturating_add(skip) < FEWEST_ROWS);
+        let is_top = fetch.is_some_and(|fetch| fetch.saturating_add(skip) < MIN_ROWS);
         let schema = sort.input().schema();
         let are_numbers = sort.expr().iter().all(|key| is_number(key, &schema));
         if is_top || !are_numbers || !is_copied_by_rows(&schema) {

@@ -23,7 +23,7 @@ const RUN_ROWS: usize = 2 * PART_ROWS;
 /// One row in so many is looked at to find the parts.
 const SAMPLE: usize = 256;
 /// The most values of leading symbols that are parts of their own.
-pub(super) const MOST_GROUPS: usize = 1 << 16;
+pub(super) const MAX_GROUPS: usize = 1 << 16;
 
 /// Bytes of a row beside those of its own: its entry, its range, its group, and its keys.
 pub(super) fn row_bytes(keys: usize) -> usize {
@@ -67,7 +67,7 @@ impl Plan {
         let (mut leading, mut groups) = (0, 1_usize);
         for places in places.iter().map_while(Option::as_ref).take(most_leading) {
             groups = groups.saturating_mul(places.count());
-            if groups > MOST_GROUPS {
+            if groups > MAX_GROUPS {
                 break;
             }
             leading += 1;

@@ -24,7 +24,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 use tidemark_storage::{Slice, Zone};
 
-use super::exec::FEWEST_ROWS;
+use super::exec::MIN_ROWS;
 use super::keys::{first_of, first_of_zone, is_number, is_symbol, numbers};
 use crate::key::of_key;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
@@ -220,7 +220,7 @@ impl TopRows {
     /// A sort of few rows of a scan, reading what may be among them alone.
     pub fn below(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
-        let Some(most) = sort.fetch().filter(|most| *most < FEWEST_ROWS) else { return Ok(None) };
+        let Some(most) = sort.fetch().filter(|most| *most < MIN_ROWS) else { return Ok(None) };
         let (key, schema) = (sort.expr().first(), sort.input().schema());
         // The numbers of its column are those of the key.
         let Some(column) = of_key(&key.expr).downcast_ref::<Column>() else { return Ok(None) };

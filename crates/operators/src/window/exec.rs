@@ -46,7 +46,7 @@ use crate::scan::rows::BATCH_ROWS;
 /// rows.
 const MARK_SHARE: u64 = 16;
 /// Rows of a batch that are parted from others, at least.
-const LEAST_PART: usize = 4_096;
+const MIN_PART: usize = 4_096;
 
 /// PARTITION BY.
 pub(crate) struct PartitionPlan {
@@ -213,7 +213,7 @@ impl Progress {
         let worth = (self.mark_bytes / MARK_SHARE).max(1);
         let wait = match usize::try_from(worth.saturating_sub(unmarked)).ok()? {
             0 => 0,
-            rows => rows.max(LEAST_PART),
+            rows => rows.max(MIN_PART),
         };
         // Rows of one instant stay together.
         let last = if wait == 0 { self.last?.0 } else { *times.get(wait - 1)? };

@@ -18,7 +18,7 @@ use tidemark_kernels::{
 use super::spec::{Kind, Spec};
 
 /// Batches of values that are kept between executions, at most.
-const MOST_BATCHES: usize = 32;
+const MAX_BATCHES: usize = 32;
 /// Bytes of a value that a frame holds.
 const QUEUED_BYTES: usize = 16;
 /// Bits of a row's number that count within its batch.
@@ -127,7 +127,7 @@ impl Function {
     /// Lets go of what is not needed any more, after so many batches.
     pub(crate) fn settle(&mut self, batches: usize) {
         if let State::Picks(states, held) = &mut self.state
-            && held.arrays.len() >= MOST_BATCHES
+            && held.arrays.len() >= MAX_BATCHES
         {
             held.settle(states, batches);
         }

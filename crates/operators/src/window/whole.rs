@@ -25,7 +25,7 @@ use crate::scan::kind::Scan;
 
 /// Keys of partitions, at most: what a join knows of its keys takes time that grows with the square
 /// of their number, and nothing stops it.
-const MOST_KEYS: usize = 64;
+const MAX_KEYS: usize = 64;
 
 /// The plan of a node whose functions all are such aggregates, by the same keys.
 pub(super) fn plan_whole(
@@ -36,7 +36,7 @@ pub(super) fn plan_whole(
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let schema = logical.schema();
     let Some((by, aggregates)) = aggregates(node, schema) else { return Ok(None) };
-    if node.kept().is_some() || by.len() > MOST_KEYS || !can_be_read_twice(input)? {
+    if node.kept().is_some() || by.len() > MAX_KEYS || !can_be_read_twice(input)? {
         return Ok(None);
     }
     let named = |(number, key): (usize, &Expr)| key.clone().alias(format!("key {number}"));

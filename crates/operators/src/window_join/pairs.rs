@@ -19,7 +19,7 @@ use crate::sample_by::accumulator::{Accumulate, BatchGroups, RowGroups, count_ro
 use crate::sample_by::fallback::state_of;
 
 /// Pairs computed at once.
-const MOST_PAIRS: usize = 16 * 1024;
+const MAX_PAIRS: usize = 16 * 1024;
 /// Rows first looked at when the prevailing row is searched for backwards.
 const FIRST_STEP: usize = 64;
 const NO_GROUP: u32 = u32::MAX;
@@ -48,14 +48,14 @@ impl<'a> Walk<'a> {
     fn next(&mut self) -> Option<(Vec<u32>, Vec<usize>)> {
         let (mut left, mut right) = (vec![], vec![]);
         while let Some(span) = self.spans.get(self.row)
-            && left.len() < MOST_PAIRS
+            && left.len() < MAX_PAIRS
         {
             if self.seen == 0 {
                 right.extend(span.before);
             }
             let already = self.seen.saturating_sub(usize::from(span.before.is_some()));
             let start = span.window.start + already;
-            let end = span.window.end.min(start + MOST_PAIRS - left.len());
+            let end = span.window.end.min(start + MAX_PAIRS - left.len());
             right.extend(start..end);
             self.seen += right.len() - left.len();
             left.resize(right.len(), self.row as u32);
@@ -138,7 +138,7 @@ pub(crate) async fn find_prevailing(
         for (end, span) in ends.iter_mut().zip(&spans) {
             *end = span.window.start;
         }
-        step = (step * 4).min(MOST_PAIRS);
+        step = (step * 4).min(MAX_PAIRS);
     }
 }
 

@@ -13,7 +13,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::SampleByNode;
 
 /// Symbols whose combinations are few enough to be held.
-const MOST_SYMBOLS: usize = 3;
+const MAX_SYMBOLS: usize = 3;
 
 /// See the file's head.
 #[derive(Debug, Default)]
@@ -52,6 +52,6 @@ impl OptimizerRule for GroupDistinct {
 fn are_symbols(rows: &LogicalPlan) -> bool {
     let fields = rows.schema().fields();
     let is_symbol = |data_type: &DataType| matches!(data_type, DataType::Dictionary(_, _));
-    (1..=MOST_SYMBOLS).contains(&fields.len())
+    (1..=MAX_SYMBOLS).contains(&fields.len())
         && fields.iter().all(|field| is_symbol(field.data_type()))
 }

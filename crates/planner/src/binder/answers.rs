@@ -35,7 +35,7 @@ use crate::binder::{Binder, error};
 /// A view answers where it has so many times fewer rows than its base.
 const FEWER: u64 = 4;
 /// Stretches that are read from one of the two, at most.
-const MOST_RANGES: usize = 64;
+const MAX_RANGES: usize = 64;
 
 /// An aggregation over a base table that a view may answer.
 struct Asked<'a> {
@@ -180,7 +180,7 @@ impl Binder<'_> {
         let until = state.shown_until.unwrap_or(i64::MAX);
         let (covered, rest) = asked.divided(&shown.buckets, &missing, until);
         let is_worth_it =
-            !covered.is_empty() && covered.len() <= MOST_RANGES && rest.len() <= MOST_RANGES;
+            !covered.is_empty() && covered.len() <= MAX_RANGES && rest.len() <= MAX_RANGES;
         is_worth_it.then_some((covered, rest))
     }
 

@@ -28,7 +28,7 @@ const EXPIRY: Duration = Duration::from_secs(2);
 const FREE_AFTER: Duration = Duration::from_millis(500);
 /// It begins so many times as long after the one before as that took, but no later than this.
 const REST: u32 = 4;
-const LONGEST_REST: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// How long the generation before a manifest is kept.
 const AGE: Duration = Duration::from_secs(1);
@@ -162,7 +162,7 @@ impl Pace {
         let mends = storage.is_suspended() || space.is_spent() || (low && space.promised() > 0);
         let frees = storage.frees_since().is_some_and(|since| {
             // Those that free something take a share of the time, however often something is.
-            let rested = self.ended.elapsed() >= (self.took * REST).min(LONGEST_REST);
+            let rested = self.ended.elapsed() >= (self.took * REST).min(MAX_PAUSE);
             low || (since.elapsed() >= FREE_AFTER && rested)
         });
         let is_time =

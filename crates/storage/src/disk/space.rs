@@ -27,7 +27,7 @@ const RESERVE_SHARE: u64 = 32;
 /// find room, however fast the disk fills.
 const LOG_SHARE: u64 = 8;
 /// It is not due before the log has so many bytes, however little is free.
-const LEAST_LOG_BYTES: u64 = 1 << 20;
+const MIN_LOG_BYTES: u64 = 1 << 20;
 
 /// What is known of the room.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ impl Space {
     pub(crate) fn most_log(&self, vfs: &dyn Vfs, wanted: u64) -> u64 {
         let mut state = self.state.lock();
         self.look(vfs, &mut state);
-        let share = state.free.map_or(wanted, |free| (free / LOG_SHARE).max(LEAST_LOG_BYTES));
+        let share = state.free.map_or(wanted, |free| (free / LOG_SHARE).max(MIN_LOG_BYTES));
         wanted.min(share)
     }
 

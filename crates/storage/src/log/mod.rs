@@ -34,7 +34,7 @@ use crate::table::schema::TableId;
 /// Spare files kept for reuse.
 const SPARE_FILES: usize = 2;
 /// Bytes of zeros ahead of the first group of a file.
-const LEAST_AHEAD: u64 = 16 << 10;
+const MIN_AHEAD: u64 = 16 << 10;
 /// Spare files, and zeros ahead of the log, take at most one part in so many of what is free.
 const AHEAD_SHARE: u64 = 64;
 
@@ -273,7 +273,7 @@ impl Log {
         if prewrite > 0 && end > current.written_to && end < current.capacity {
             let room = self.vfs.space().map_or(prewrite, |space| space.free / AHEAD_SHARE);
             // As far as it has come: a process that ends soon leaves little.
-            let ahead = prewrite.min(room).min(end.max(LEAST_AHEAD));
+            let ahead = prewrite.min(room).min(end.max(MIN_AHEAD));
             let upto = (end + ahead).min(current.capacity);
             match current.file.write_at(&vec![0; (upto - end) as usize], end) {
                 Ok(()) => current.written_to = upto,
@@ -440,7 +440,7 @@ impl Log {
         let is_long = |current: &Current| {
             // Of several files a later one's header says what counts of the earlier ones.
             let is_only = current.number == first && current.offset == LOG_BLOCK;
-            is_only && current.written_to > LOG_BLOCK + self.prewrite_bytes.max(LEAST_AHEAD)
+            is_only && current.written_to > LOG_BLOCK + self.prewrite_bytes.max(MIN_AHEAD)
         };
         if let Some(current) = self.current.take_if(|current| is_long(current)) {
             // Where that fails, the next group goes to another file.

@@ -13,12 +13,12 @@ use tidemark_types::account;
 /// Rows of a block.
 const BLOCK_ROWS: usize = 512 << 10;
 /// In a block with fewer they are not worth finding.
-const LEAST_ROWS: usize = 4 << 10;
+const MIN_ROWS: usize = 4 << 10;
 /// A block is walked once readers have looked through it so often: to note a row takes longer than
 /// to look at it.
 const TIMES_READ: usize = 2;
 /// Bytes that those of all columns of the process may take.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// In the place of a key that no row of a block has.
 const NO_ROW: u32 = u32::MAX;
 
@@ -99,7 +99,7 @@ impl Block {
     /// The last rows of its keys in `cells`, once they are worth finding and there is room.
     fn noted(&self, cells: &Int32Array, max_key: i32, step: usize) -> Option<&Noted> {
         let read = self.read.fetch_add(step, Ordering::Relaxed);
-        if cells.len() < LEAST_ROWS || read < TIMES_READ * cells.len() {
+        if cells.len() < MIN_ROWS || read < TIMES_READ * cells.len() {
             return None;
         }
         // Where there is no room now, some other time.
@@ -114,7 +114,7 @@ impl Noted {
     fn of(cells: &Int32Array, max_key: i32) -> Option<Self> {
         let keys = usize::try_from(max_key).map_or(0, |key| key + 1);
         let bytes = keys * size_of::<u32>();
-        let room = |held: usize| Some(held + bytes).filter(|&held| held <= MOST_BYTES);
+        let room = |held: usize| Some(held + bytes).filter(|&held| held <= MAX_BYTES);
         if keys > cells.len() || account::room(bytes).is_err() {
             return None;
         }
@@ -149,7 +149,7 @@ mod tests {
         println!("SEED={seed}");
         for round in 0..12 {
             // Blocks of a few rows, and more than one of the usual size.
-            let rows = [0, 5, LEAST_ROWS, 40_000, BLOCK_ROWS + 30_000][round % 5];
+            let rows = [0, 5, MIN_ROWS, 40_000, BLOCK_ROWS + 30_000][round % 5];
             let symbols = [1, 40, 3_000][round % 3];
             let nulls = round % 2 == 0;
             let mut cell = || {
@@ -178,7 +178,7 @@ mod tests {
                     }
                 }
             }
-            assert!(is_known || rows < LEAST_ROWS, "round {round}");
+            assert!(is_known || rows < MIN_ROWS, "round {round}");
         }
     }
 
@@ -192,8 +192,8 @@ mod tests {
         while let Some(noted) = Noted::of(&cells, max_key) {
             all.push(noted);
         }
-        assert!(HELD.load(Ordering::Relaxed) <= MOST_BYTES);
-        assert!(all.len() <= MOST_BYTES / (BLOCK_ROWS * 4));
+        assert!(HELD.load(Ordering::Relaxed) <= MAX_BYTES);
+        assert!(all.len() <= MAX_BYTES / (BLOCK_ROWS * 4));
         let one = all.pop();
         assert!(one.is_some());
         drop(one);

@@ -41,7 +41,7 @@ pub(crate) const PARQUET_ROWS: usize = 512 << 10;
 /// Bytes of decoded columns that are kept for the next reader, in the whole process, until
 /// [`set_decoded_bytes`] says how many they may be; and the fewest: some columns of a file.
 const DECODED_BYTES: usize = 256 << 20;
-const LEAST_DECODED_BYTES: usize = 64 << 20;
+const MIN_DECODED_BYTES: usize = 64 << 20;
 /// The footer's key for what Parquet cannot say.
 const METADATA_KEY: &str = "tidemark";
 /// First and last bytes of every Parquet file.
@@ -435,7 +435,7 @@ static DECODED: LazyLock<Mutex<Decoded>> = LazyLock::new(Mutex::default);
 /// Sets how many bytes of decoded columns are kept.
 pub(crate) fn set_decoded_bytes(most: u64) {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
-    DECODED.lock().shrink(most.max(LEAST_DECODED_BYTES));
+    DECODED.lock().shrink(most.max(MIN_DECODED_BYTES));
 }
 
 /// Lets go of all decoded columns.

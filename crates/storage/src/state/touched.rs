@@ -24,7 +24,7 @@ use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 use crate::table::time_range::Span;
 
 /// Stretches of a table, at most.
-const MOST_STRETCHES: usize = 1_024;
+const MAX_STRETCHES: usize = 1_024;
 /// Rows that one step adds are one stretch where no gap between them is longer than one part in so
 /// many of the time between the first and the last: so it adds no more than so many stretches.
 const GAP_SHARE: i64 = 256;
@@ -159,7 +159,7 @@ fn put(stretches: &mut Vec<TouchedStretch>, (first, last): Span, lsn: Option<u64
         new.push(TouchedStretch { first: last + 1, ..*after });
     }
     stretches.splice(start..end, new);
-    while stretches.len() > MOST_STRETCHES {
+    while stretches.len() > MAX_STRETCHES {
         join_nearest(stretches);
     }
 }
@@ -519,7 +519,7 @@ mod tests {
         for number in 0..5_000_i64 {
             touched.add((number * 10, number * 10), number as u64 + 1);
         }
-        assert_eq!(touched.stretches.len(), MOST_STRETCHES);
+        assert_eq!(touched.stretches.len(), MAX_STRETCHES);
         let later = touched.after(2_500).unwrap();
         for number in 2_500..5_000_i64 {
             let time = number * 10;

@@ -20,7 +20,7 @@ use crate::table::time_range::{Span, TimeRange};
 /// Rows of small commits that are reported together, at most.
 const TOGETHER_ROWS: u64 = 64 << 10;
 /// Stretches of commits that are put together one by one; the record has at most as many.
-const MOST_SPANS: usize = 1_024;
+const MAX_SPANS: usize = 1_024;
 
 /// What comes after a position in the changes of a table.
 #[derive(Debug)]
@@ -104,11 +104,11 @@ impl Storage {
         for commit in commits {
             changes |= commit.added.is_none();
             leading.offer(commit);
-            if spans.len() <= MOST_SPANS {
+            if spans.len() <= MAX_SPANS {
                 spans.extend_from_slice(&commit.spans);
             }
         }
-        let spans = (spans.len() <= MOST_SPANS).then_some(spans);
+        let spans = (spans.len() <= MAX_SPANS).then_some(spans);
         (leading.finish(changes), spans)
     }
 }

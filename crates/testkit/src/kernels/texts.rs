@@ -12,8 +12,8 @@ use arrow_array::{
 };
 use tidemark_border::{CsvAtomicity, LinePrecision};
 use tidemark_ingest::{
-    CsvColumn, CsvReader, CsvSpec, LineOptions, LineReader, MOST_LINE_BYTES, TableRows,
-    TargetTable, Targets,
+    CsvColumn, CsvReader, CsvSpec, LineOptions, LineReader, MAX_LINE_BYTES, TableRows, TargetTable,
+    Targets,
 };
 use tidemark_types::{EngineResult, Field, SqlType};
 use tidemark_wire::{RowEncoder, RowFormat};
@@ -64,7 +64,7 @@ fn lines(data: &Data) -> Entry {
         create_tables: true,
         create_columns: true,
         most_columns: 4096,
-        most_line_bytes: MOST_LINE_BYTES,
+        most_line_bytes: MAX_LINE_BYTES,
         most_held_bytes: 1 << 30,
         goes_on: false,
     };
@@ -94,7 +94,7 @@ fn csv(data: &Data) -> Entry {
         atomicity: CsvAtomicity::Abort,
         skip_extra_values: false,
         line_fields: fields().len(),
-        most_line_bytes: MOST_LINE_BYTES,
+        most_line_bytes: MAX_LINE_BYTES,
         target: fields(),
         timestamp: Some(0),
     };

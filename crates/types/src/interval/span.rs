@@ -6,10 +6,10 @@ use crate::timestamp::TimestampUnit;
 const MOST: usize = 100_000;
 
 /// The most bytes of a text.
-const MOST_BYTES: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 
 /// The most bytes of all the texts that the brackets of one stand for.
-const MOST_EXPANDED_BYTES: usize = 32 << 20;
+const MAX_EXPANDED_BYTES: usize = 32 << 20;
 
 /// Bytes of a text that an error repeats.
 const SHOWN_BYTES: usize = 80;
@@ -93,11 +93,11 @@ pub(super) struct Budget {
 
 impl Budget {
     pub(super) fn new(text: &str) -> Result<Self> {
-        if text.len() > MOST_BYTES {
+        if text.len() > MAX_BYTES {
             let bytes = text.len();
-            return fail(format!("interval is too long [bytes={bytes}, limit={MOST_BYTES}]"));
+            return fail(format!("interval is too long [bytes={bytes}, limit={MAX_BYTES}]"));
         }
-        Ok(Self { texts: MOST, bytes: MOST_EXPANDED_BYTES, intervals: MOST })
+        Ok(Self { texts: MOST, bytes: MAX_EXPANDED_BYTES, intervals: MOST })
     }
 
     /// Before `count` texts of together `bytes` bytes are made.

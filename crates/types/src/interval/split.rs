@@ -3,7 +3,7 @@
 use super::span::{Budget, Result, fail, room_for, shown};
 
 /// No date has more fields.
-const MOST_BRACKETS: usize = 16;
+const MAX_BRACKETS: usize = 16;
 
 /// The part before the first `mark` outside brackets, and what follows it.
 pub(super) fn split_mark(text: &str, mark: char) -> (&str, Option<&str>) {
@@ -126,9 +126,9 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
         let choices = choices(&text[..open], &text[open + 1..close])?;
         count = count.saturating_mul(choices.len());
         pieces.push(Piece { head: &text[start..open], choices });
-        if pieces.len() > MOST_BRACKETS {
+        if pieces.len() > MAX_BRACKETS {
             let text = shown(text);
-            return fail(format!("too many brackets [limit={MOST_BRACKETS}]: {text}"));
+            return fail(format!("too many brackets [limit={MAX_BRACKETS}]: {text}"));
         }
         start = close + 1;
     }

@@ -7,7 +7,7 @@ use crate::duration::{add, fixed_nanos};
 use crate::timestamp::TimestampUnit;
 
 /// The most units of one duration.
-const MOST_UNITS: usize = 64;
+const MAX_UNITS: usize = 64;
 
 /// Numbers and units in a row, as in `12h30m`.
 #[derive(Debug, Default)]
@@ -39,8 +39,8 @@ impl Duration {
             if !is_unit(unit) {
                 return fail(format!("Invalid duration unit: {unit}"));
             }
-            if parts.len() == MOST_UNITS {
-                return fail(format!("too many units in a duration [limit={MOST_UNITS}]"));
+            if parts.len() == MAX_UNITS {
+                return fail(format!("too many units in a duration [limit={MAX_UNITS}]"));
             }
             parts.push((sign * i64::from(number), plain(unit)));
             rest = &rest[digits + unit.len_utf8()..];

@@ -23,11 +23,11 @@ import {
   EMPTY,
   isName,
   LAYOUTS,
-  LONGEST_TEXT,
+  MAX_TEXT_LENGTH,
   MAX_TITLE_LENGTH,
-  MOST_CELLS,
-  MOST_ROWS,
-  MOST_VARIABLES,
+  MAX_CELLS,
+  MAX_ROWS,
+  MAX_VARIABLES,
   newId,
   REFRESH_SECONDS,
   sqlCells,
@@ -44,7 +44,7 @@ import { timeOf } from './times.js';
 
 const VERSION = 1;
 const KEY = 'tidemark-notebook';
-export const LARGEST_FILE = 4 * 1024 * 1024;
+export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
 /** Why a text is no notebook that can be opened. */
 export class NotebookError extends Error {
@@ -125,7 +125,7 @@ function longestFence(text: string): number {
 
 /** Reads a text; throws `NotebookError`. */
 export function read(text: string): Notebook {
-  if (text.length > LARGEST_FILE) {
+  if (text.length > MAX_FILE_BYTES) {
     throw new NotebookError('the file is larger than 4 MiB, the most that is read', 1);
   }
   const lines = text
@@ -175,8 +175,8 @@ function readSettings(lines: readonly string[], end: number): Settings {
     } else {
       readSetting(line, settings, fail);
     }
-    if (variables.length > MOST_VARIABLES) {
-      fail(`there are more than ${MOST_VARIABLES} variables`);
+    if (variables.length > MAX_VARIABLES) {
+      fail(`there are more than ${MAX_VARIABLES} variables`);
     }
   }
   return { ...settings, variables };
@@ -259,10 +259,10 @@ function readCells(lines: readonly string[], from: number): Cell[] {
     const { cell, next } = readCell(lines, index);
     cells.push(cell);
     index = next;
-    if (cells.length > MOST_CELLS) {
-      throw new NotebookError(`there are more than ${MOST_CELLS} cells`, index);
+    if (cells.length > MAX_CELLS) {
+      throw new NotebookError(`there are more than ${MAX_CELLS} cells`, index);
     }
-    if (cell.text.length > LONGEST_TEXT) {
+    if (cell.text.length > MAX_TEXT_LENGTH) {
       throw new NotebookError('the cell has more than 256 Ki characters', index);
     }
   }
@@ -379,9 +379,9 @@ function sizeOf(pairs: ReadonlyMap<string, string>, fail: Fail): { size?: CellSi
     text !== undefined && /^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= most
       ? Number(text)
       : undefined;
-  const size = { width: whole(width, COLUMNS), height: whole(height, MOST_ROWS) };
+  const size = { width: whole(width, COLUMNS), height: whole(height, MAX_ROWS) };
   if (size.width === undefined || size.height === undefined) {
-    return fail(`a size is a width of 1 to ${COLUMNS} and a height of 1 to ${MOST_ROWS}`);
+    return fail(`a size is a width of 1 to ${COLUMNS} and a height of 1 to ${MAX_ROWS}`);
   }
   return { size: { width: size.width, height: size.height } };
 }

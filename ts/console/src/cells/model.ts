@@ -40,11 +40,11 @@ export interface CellSize {
 }
 
 export const COLUMNS = 12;
-export const MOST_ROWS = 40;
+export const MAX_ROWS = 40;
 export const MAX_TITLE_LENGTH = 80;
-export const MOST_CELLS = 200;
-export const MOST_VARIABLES = 50;
-export const LONGEST_TEXT = 256 * 1024;
+export const MAX_CELLS = 200;
+export const MAX_VARIABLES = 50;
+export const MAX_TEXT_LENGTH = 256 * 1024;
 
 export const VARIABLE_KINDS = ['text', 'number', 'list', 'time'] as const;
 export type VariableKind = (typeof VARIABLE_KINDS)[number];

@@ -1,5 +1,5 @@
 /** How large a cell is in the grid layout. */
-import { COLUMNS, MOST_ROWS, type Cell, type CellSize } from './model.js';
+import { COLUMNS, MAX_ROWS, type Cell, type CellSize } from './model.js';
 
 /** Height of a row of the grid layout, with the gap below it. */
 export const ROW_PX = 40;
@@ -16,6 +16,6 @@ export function allowed({ width, height }: CellSize): CellSize {
     Math.max(least, Math.min(most, Math.round(value)));
   return {
     width: within(width, LEAST.width, COLUMNS),
-    height: within(height, LEAST.height, MOST_ROWS),
+    height: within(height, LEAST.height, MAX_ROWS),
   };
 }

@@ -11,7 +11,7 @@ export function SeriesKeys(props: {
   const { selection } = props;
   return (
     <ul class="chart-keys" aria-label="Series">
-      <For each={selection.data().series.slice(0, MOST_CHIPS)}>
+      <For each={selection.data().series.slice(0, MAX_CHIPS)}>
         {(series, index) => (
           <li>
             <button
@@ -34,18 +34,18 @@ export function SeriesKeys(props: {
           </li>
         )}
       </For>
-      <Show when={selection.data().series.length > MOST_CHIPS}>
+      <Show when={selection.data().series.length > MAX_CHIPS}>
         <li>
           <select
             class="select"
             aria-label="Another series"
             onChange={(event) => selection.toggle(Number(event.currentTarget.value))}
           >
-            <option value="-1">and {selection.data().series.length - MOST_CHIPS} more</option>
-            <For each={selection.data().series.slice(MOST_CHIPS)}>
+            <option value="-1">and {selection.data().series.length - MAX_CHIPS} more</option>
+            <For each={selection.data().series.slice(MAX_CHIPS)}>
               {(series, index) => (
-                <option value={index() + MOST_CHIPS}>
-                  {selection.shown()[index() + MOST_CHIPS] ? `✓ ${series.label}` : series.label}
+                <option value={index() + MAX_CHIPS}>
+                  {selection.shown()[index() + MAX_CHIPS] ? `✓ ${series.label}` : series.label}
                 </option>
               )}
             </For>
@@ -58,7 +58,7 @@ export function SeriesKeys(props: {
 }
 
 /** Series with a chip of their own; the others are in a list. */
-const MOST_CHIPS = 24;
+const MAX_CHIPS = 24;
 
 export function CandleKeys(props: { note: string }): JSX.Element {
   return (

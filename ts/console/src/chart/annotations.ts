@@ -8,9 +8,9 @@ import type { Annotation } from './plot/draw.js';
 import { milliseconds } from './model.js';
 import { messageOf } from '../model/message.js';
 
-const MOST_ANNOTATIONS = 500;
+const MAX_ANNOTATIONS = 500;
 /** How often the same query is asked for at most, however often the chart's rows are. */
-const LEAST_APART_MS = 30_000;
+const MIN_INTERVAL_MS = 30_000;
 
 interface Rows {
   readonly columns: readonly Column[];
@@ -26,7 +26,7 @@ export async function annotate(text: string, signal: AbortSignal): Promise<Rows>
   if (!onlyReads(text)) {
     throw new Error('annotations come from a query that only reads');
   }
-  const { head, rows } = await query(text, { maxRows: MOST_ANNOTATIONS, signal });
+  const { head, rows } = await query(text, { maxRows: MAX_ANNOTATIONS, signal });
   return { columns: head.columns, rows };
 }
 
@@ -69,7 +69,7 @@ export function followAnnotations({ text, revision, annotate: ask }: Wanted): {
   let [askedFor, askedAt] = ['', 0];
   createEffect(
     on([text, revision], ([wanted]) => {
-      const isSame = wanted === askedFor && Date.now() - askedAt < LEAST_APART_MS;
+      const isSame = wanted === askedFor && Date.now() - askedAt < MIN_INTERVAL_MS;
       if (isSame) {
         return;
       }

@@ -6,10 +6,10 @@ import { clipped, type Frame, type Role } from './plot/pen.js';
 
 type Points = ArrayLike<number | null | undefined>;
 
-const WIDEST_BODY = 14;
+const MAX_BODY_WIDTH = 14;
 const BODY_SHARE = 0.62;
 const VOLUME_SHARE = 0.6;
-const WIDEST_VOLUME = 24;
+const MAX_VOLUME_WIDTH = 24;
 
 /** Rising ones hollow, falling ones filled: the shape tells the direction, colour repeats it. */
 export function drawCandles(
@@ -23,12 +23,12 @@ export function drawCandles(
     return;
   }
   const { pen, box } = frame;
-  const body = bodyWidth(frame, times, BODY_SHARE, WIDEST_BODY);
+  const body = bodyWidth(frame, times, BODY_SHARE, MAX_BODY_WIDTH);
   const [surface, up, down] = [role('bg-surface'), role('chart-3'), role('chart-6')];
   const y = (value: number): number => frame.y(value, 'y');
   clipped(frame, () => {
     pen.fillStyle = role('line-control');
-    const bar = bodyWidth(frame, times, VOLUME_SHARE, WIDEST_VOLUME);
+    const bar = bodyWidth(frame, times, VOLUME_SHARE, MAX_VOLUME_WIDTH);
     volume?.forEach((amount, index) => {
       if (typeof amount === 'number') {
         const top = frame.y(amount, 'volume');

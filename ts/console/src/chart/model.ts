@@ -12,8 +12,8 @@ import { numberOf } from './numbers.js';
 /** Series that have a colour of their own; the ones beyond are offered, not shown. */
 export const SHOWN_SERIES = 8;
 /** Beyond this many keys a chart by key says nothing. */
-const MOST_KEYS = 64;
-const MOST_NAMES = 40;
+const MAX_KEYS = 64;
+const MAX_NAMES = 40;
 /** Open, high, low and close. */
 const CANDLE_PARTS = 4;
 
@@ -142,7 +142,7 @@ function keyColumn(
   let repeated = false;
   for (const row of rows) {
     keys.add(row[key] ?? null);
-    if (keys.size > MOST_KEYS) {
+    if (keys.size > MAX_KEYS) {
       return undefined;
     }
     const at = row[time] ?? null;
@@ -206,7 +206,7 @@ function namedSeries(
 ): ChartData {
   const size = (row: Row): number => numberOf(row[values[0] ?? -1] ?? null) ?? -Infinity;
   const sorted = [...rows].sort((left, right) => size(right) - size(left) || 0);
-  const shown = sorted.slice(0, MOST_NAMES);
+  const shown = sorted.slice(0, MAX_NAMES);
   return {
     times: shown.map((_row, index) => index),
     names: shown.map((row) => nameOf(row[x] ?? null)),

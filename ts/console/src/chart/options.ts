@@ -36,19 +36,19 @@ export interface Threshold {
   readonly level: Level;
 }
 
-const LONGEST_UNIT = 16;
-const LONGEST_QUERY = 16 * 1024;
-const MOST_THRESHOLDS = 8;
-const MOST_DECIMALS = 9;
+const MAX_UNIT_LENGTH = 16;
+const MAX_QUERY_LENGTH = 16 * 1024;
+const MAX_THRESHOLDS = 8;
+const MAX_DECIMALS = 9;
 
 /** What is wrong with options; nothing when they can be used. */
 export function optionTrouble(options: ChartOptions): string | undefined {
   const { unit = '', decimals, scale, least, most, annotations = '' } = options;
-  if (unit.length > LONGEST_UNIT) {
-    return `A unit has at most ${LONGEST_UNIT} characters.`;
+  if (unit.length > MAX_UNIT_LENGTH) {
+    return `A unit has at most ${MAX_UNIT_LENGTH} characters.`;
   }
   if (decimals !== undefined && !/^[0-9]$/.test(decimals)) {
-    return `Decimals are a number from 0 to ${MOST_DECIMALS}.`;
+    return `Decimals are a number from 0 to ${MAX_DECIMALS}.`;
   }
   if (scale !== undefined && scale !== 'log') {
     return 'The scale is linear or log.';
@@ -60,8 +60,8 @@ export function optionTrouble(options: ChartOptions): string | undefined {
   if (low !== undefined && high !== undefined && low >= high) {
     return 'The axis begins below its end.';
   }
-  if (annotations.length > LONGEST_QUERY) {
-    return `The query of the annotations has at most ${LONGEST_QUERY} characters.`;
+  if (annotations.length > MAX_QUERY_LENGTH) {
+    return `The query of the annotations has at most ${MAX_QUERY_LENGTH} characters.`;
   }
   const thresholds = thresholdsOf(options);
   return typeof thresholds === 'string' ? thresholds : undefined;
@@ -78,8 +78,8 @@ function numberOf(text: string | undefined): number | undefined {
 /** The thresholds of `80 warn, 95 error`, the lowest first; or what is wrong. */
 function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] | string {
   const parts = thresholds.split(',').filter((part) => part.trim() !== '');
-  if (parts.length > MOST_THRESHOLDS) {
-    return `There are at most ${MOST_THRESHOLDS} thresholds.`;
+  if (parts.length > MAX_THRESHOLDS) {
+    return `There are at most ${MAX_THRESHOLDS} thresholds.`;
   }
   const found: Threshold[] = [];
   for (const part of parts) {

@@ -20,8 +20,8 @@ export interface Wanted {
   readonly width: number;
 }
 
-const MOST_ROWS = 100_000;
-const LEAST_STEPS = 60;
+const MAX_ROWS = 100_000;
+const MIN_STEPS = 60;
 
 /** Rows in the columns of `result`; nothing where there is no time in it. */
 export async function sampled(
@@ -38,7 +38,7 @@ export async function sampled(
     return undefined;
   }
   const asked = columnsOf(wanted);
-  const steps = Math.max(LEAST_STEPS, candles ? width / CHOSEN_CANDLE_PX : width / 2);
+  const steps = Math.max(MIN_STEPS, candles ? width / CHOSEN_CANDLE_PX : width / 2);
   const sample = {
     time,
     key: plan.key === undefined ? undefined : name(plan.key),
@@ -46,7 +46,7 @@ export async function sampled(
     step: (extent.to - extent.from) / steps,
   };
   const statement = sampledQuery(result.statement, sample, range);
-  const { rows } = await query(statement, { maxRows: MOST_ROWS, signal });
+  const { rows } = await query(statement, { maxRows: MAX_ROWS, signal });
   const { columns, timestamp } = result;
   const picture = new Result({ query: result.statement, columns, timestamp }, result.statement);
   picture.append(rows.flatMap((row) => placed(row, plan, asked, columns.length, sample.step / 2)));

@@ -29,7 +29,7 @@ interface Drawn {
 export type ChosenSeries = Readonly<Record<string, boolean>>;
 
 /** Choices that are kept of one chart. */
-const MOST_KEPT = 200;
+const MAX_KEPT = 200;
 
 export class ChartSelection {
   readonly kind: Accessor<ChartKind>;
@@ -108,7 +108,7 @@ export class ChartSelection {
     this.#choose = (label, isShown) => {
       const series = new Map(chosen()).set(label, isShown);
       setChosen(series);
-      drawn.onSeries?.(Object.fromEntries([...series].slice(-MOST_KEPT)));
+      drawn.onSeries?.(Object.fromEntries([...series].slice(-MAX_KEPT)));
     };
   }
 

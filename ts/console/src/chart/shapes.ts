@@ -27,8 +27,8 @@ export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
   return { ...data, series };
 }
 
-const LEAST_BINS = 5;
-const MOST_BINS = 60;
+const MIN_BINS = 5;
+const MAX_BINS = 60;
 
 /** How many values are in each of some ranges of the same width, which has few digits. */
 export function histogram(values: readonly number[], label: string): ChartData {
@@ -39,7 +39,7 @@ export function histogram(values: readonly number[], label: string): ChartData {
   if (values.length === 0) {
     return { times: [], series: [{ label, points: [] }] };
   }
-  const wanted = Math.max(LEAST_BINS, Math.min(MOST_BINS, Math.ceil(2 * Math.cbrt(values.length))));
+  const wanted = Math.max(MIN_BINS, Math.min(MAX_BINS, Math.ceil(2 * Math.cbrt(values.length))));
   const width = roundWidth((high - low) / wanted) || Math.abs(low) * 0.1 || 1;
   const first = Math.floor(low / width);
   const counts = new Array<number>(Math.max(1, Math.floor(high / width) - first + 1)).fill(0);

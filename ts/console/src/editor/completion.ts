@@ -13,7 +13,7 @@ import { currentStatement, tokens } from './text.js';
 import { textOptions } from './text-completion.js';
 
 /** Beyond this the parser is not asked at every key. */
-const LONGEST_STATEMENT = 20_000;
+const MAX_STATEMENT_LENGTH = 20_000;
 /** The star of a SELECT list. */
 const STAR = /(?:\bSELECT|\bDISTINCT|,)\s*\*$/iu;
 const WORD = /["@\p{L}_][\p{L}\p{N}_$]*$/u;
@@ -192,7 +192,7 @@ function statementAround({ state, pos }: CompletionContext): [text: string, star
   const statement = currentStatement(state);
   const start = statement && statement.start <= pos ? statement.start : pos;
   const end = Math.max(pos, statement?.end ?? 0);
-  return end - start > LONGEST_STATEMENT ? null : [state.sliceDoc(start, end), start];
+  return end - start > MAX_STATEMENT_LENGTH ? null : [state.sliceDoc(start, end), start];
 }
 
 async function insideString(

@@ -53,14 +53,14 @@ export function nameSource(schema: Schema): NameSource {
 }
 
 /** Values of a column that are offered. */
-const MOST_VALUES = 1000;
+const MAX_VALUES = 1000;
 
 /** A server that refuses them, or is silent, offers none. */
 async function valuesOf(table: string, column: string): Promise<readonly string[]> {
   const name = quoted(column);
   const distinct = `SELECT DISTINCT ${name} FROM ${quoted(table)}`;
   try {
-    const { rows } = await query(`${distinct} ORDER BY ${name} LIMIT ${MOST_VALUES}`);
+    const { rows } = await query(`${distinct} ORDER BY ${name} LIMIT ${MAX_VALUES}`);
     return rows.flatMap(([value]) => (typeof value === 'string' ? [value] : []));
   } catch {
     return [];

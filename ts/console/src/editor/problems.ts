@@ -104,7 +104,7 @@ export function foremostProblem(state: EditorState): Problem | undefined {
 }
 
 /** A text longer than this is read by the server alone. */
-const LONGEST_TEXT = 200_000;
+const MAX_TEXT_LENGTH = 200_000;
 const READ_AFTER_MS = 600;
 const ASK_AFTER_MS = 400;
 
@@ -164,7 +164,7 @@ class Watcher {
 
   #read(): void {
     const { state } = this.#view;
-    const found = state.doc.length > LONGEST_TEXT ? [] : syntaxProblems(state);
+    const found = state.doc.length > MAX_TEXT_LENGTH ? [] : syntaxProblems(state);
     if (found.length > 0 || state.field(problems).some(({ finder }) => finder === 'parser')) {
       this.#view.dispatch({ effects: setProblems.of({ finder: 'parser', problems: found }) });
     }

@@ -30,7 +30,7 @@ export interface Followed {
 }
 
 const FIRST_WAIT_MS = 1000;
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 
 /** The statement that gives the last rows in order. */
 export function lastRows({ table, query, rows }: Followed): string {
@@ -40,7 +40,7 @@ export function lastRows({ table, query, rows }: Followed): string {
 
 /** How long to wait after so many failures in a row. */
 export function waitAfter(failures: number): number {
-  return Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
+  return Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
 }
 
 /** Whether a refusal is of the table itself, or of the user: another way to ask changes nothing. */

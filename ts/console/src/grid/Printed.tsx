@@ -5,7 +5,7 @@ import { isNumeric } from '../model/types.js';
 import type { GridLayout } from './layout.js';
 import { shownCell, type GridProps } from './parts.js';
 
-const MOST_ROWS = 1000;
+const MAX_ROWS = 1000;
 
 export function Printed(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
   const isPrinting = whilePrinting();
@@ -19,7 +19,7 @@ export function Printed(props: GridProps & { readonly layout: GridLayout }): JSX
 function Rows(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
   const { layout, result, zone } = props;
   const columns = result.columns.map((_, place) => layout.columnAt(place));
-  const count = Math.min(layout.rowCount(), MOST_ROWS);
+  const count = Math.min(layout.rowCount(), MAX_ROWS);
   const places = Array.from({ length: count }, (_, place) => place);
   const total = grouped(String(layout.rowCount()));
   const isNumber = (column: number): boolean => isNumeric(result.columns[column]?.type ?? '');

@@ -7,13 +7,13 @@ import { cellsIn, factsOf, type Facts } from './selection.js';
 import { valuesIn } from './copying.js';
 
 /** More cells are counted, not summed: a sum has to follow the pointer. */
-const MOST_SUMMED = 1_000_000;
+const MAX_SUMMED = 1_000_000;
 const DIGITS = 12;
 
 export function SelectionFacts(props: GridParts): JSX.Element {
   const facts = createMemo((): Facts | undefined => {
     const { selection, layout, result } = props;
-    if (!selection || cellsIn(selection) > MOST_SUMMED) {
+    if (!selection || cellsIn(selection) > MAX_SUMMED) {
       return undefined;
     }
     const types = valuesIn.columns(props, selection).map((column) => result.columns[column]?.type);

@@ -15,7 +15,7 @@ const SPARE_ROWS = 4;
 const CELL_PADDING = 24;
 const NARROWEST = 56;
 const WIDEST = 560;
-const WIDEST_DRAGGED = 1200;
+const MAX_DRAGGED_WIDTH = 1200;
 const USUAL_CHAR_WIDTH = 7.3;
 /** A scroll that has come to rest for so long is over. */
 const AT_REST_MS = 200;
@@ -210,7 +210,7 @@ export class GridLayout {
   }
 
   setWidth(place: number, width: number): void {
-    const kept = Math.max(NARROWEST, Math.min(WIDEST_DRAGGED, width));
+    const kept = Math.max(NARROWEST, Math.min(MAX_DRAGGED_WIDTH, width));
     this.#shown.state.setWidth(this.columnAt(place), kept);
   }
 

@@ -75,11 +75,11 @@ function numberCell(value: Value, digits: number): CellText {
 /** Characters of a number from its point on; all that may be where it has an exponent. */
 export function charsFromPoint(number: string): number {
   const match = /^[+-]?\d+(\.\d+)?(e.*)?$/i.exec(number);
-  return match === null || match[2] !== undefined ? MOST_FROM_POINT : (match[1]?.length ?? 0);
+  return match === null || match[2] !== undefined ? MAX_FROM_POINT : (match[1]?.length ?? 0);
 }
 
 /** Numbers with more characters from the point on are not brought into line. */
-export const MOST_FROM_POINT = 13;
+export const MAX_FROM_POINT = 13;
 
 /** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent stay as they are. */
 export function grouped(number: string): string {

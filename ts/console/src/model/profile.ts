@@ -36,7 +36,7 @@ export interface Profile {
   readonly bins: readonly Bin[];
 }
 
-const MOST_FREQUENT = 5;
+const MAX_FREQUENT = 5;
 const BINS = 24;
 
 export function profileOf(column: Column, index: number, rows: readonly Row[]): Profile {
@@ -116,7 +116,7 @@ function frequentOf(counts: ReadonlyMap<string | null, number>): Frequent[] {
   const sorted = [...counts]
     .map(([text, count]) => ({ text: text ?? '', count }))
     .sort((left, right) => right.count - left.count);
-  return (sorted[0]?.count ?? 0) > 1 ? sorted.slice(0, MOST_FREQUENT) : [];
+  return (sorted[0]?.count ?? 0) > 1 ? sorted.slice(0, MAX_FREQUENT) : [];
 }
 
 function binsOf(numbers: readonly Weighted[]): Bin[] {

@@ -3,7 +3,7 @@
  * need to lay them out (widest cell, places of seconds) is kept up to date beside them.
  */
 import type { AnswerHead, Column, Row, Value } from '../api/answer.js';
-import { cellText, charsFromPoint, fractionDigits, MOST_FROM_POINT } from './format.js';
+import { cellText, charsFromPoint, fractionDigits, MAX_FROM_POINT } from './format.js';
 import { familyOf } from './types.js';
 import type { Windows } from './windows.js';
 import { signal } from './signal.js';
@@ -15,7 +15,7 @@ export const MAX_ROWS = 100_000;
 const MEASURED_ROWS = 200;
 /** And of each piece that arrives, the last ones. */
 const MEASURED_AT_END = 10;
-const WIDEST_CHARS = 48;
+const MAX_WIDTH_CHARS = 48;
 
 export interface ColumnLayout {
   readonly column: Column;
@@ -121,9 +121,9 @@ export class Result {
 
   #alignNumber(layout: ColumnLayout, value: Value): void {
     const chars = value === null ? 0 : charsFromPoint(String(value));
-    if (chars < MOST_FROM_POINT && chars > layout.digits) {
+    if (chars < MAX_FROM_POINT && chars > layout.digits) {
       // What came before is wider by as much, at most.
-      layout.chars = Math.min(layout.chars + chars - layout.digits, WIDEST_CHARS);
+      layout.chars = Math.min(layout.chars + chars - layout.digits, MAX_WIDTH_CHARS);
       layout.digits = chars;
     }
   }
@@ -139,7 +139,7 @@ export class Result {
         (shown.faint?.length ?? 0) +
         (shown.short ?? 0) +
         (shown.kind === 'array' ? 3 : 0);
-      layout.chars = Math.max(layout.chars, Math.min(chars, WIDEST_CHARS));
+      layout.chars = Math.max(layout.chars, Math.min(chars, MAX_WIDTH_CHARS));
     });
   }
 }

@@ -10,9 +10,9 @@ import { signal, counter } from './signal.js';
 /** Rows of one window. */
 export const WINDOW_ROWS = 1000;
 /** The most rows that are kept beyond those that came first, of results with few columns. */
-export const MOST_WINDOW_ROWS = 100_000;
+export const MAX_WINDOW_ROWS = 100_000;
 /** Wide rows fill the memory of a page sooner than many. */
-const MOST_CELLS = 2_000_000;
+const MAX_CELLS = 2_000_000;
 /** A scroll that goes on asks for nothing. */
 const AT_REST_MS = 60;
 
@@ -56,7 +56,7 @@ export class Windows {
     this.total = total;
     this.notice = notice;
     this.#source = source;
-    const rows = Math.min(MOST_WINDOW_ROWS, MOST_CELLS / Math.max(1, columns));
+    const rows = Math.min(MAX_WINDOW_ROWS, MAX_CELLS / Math.max(1, columns));
     // Two windows are in view at once, and those beside them are read with them.
     this.#most = Math.max(6, Math.floor(rows / WINDOW_ROWS));
   }

@@ -2,7 +2,7 @@
 import { For, type JSX } from 'solid-js';
 import { announce, showFailure } from '../page/notices.js';
 import { Icon, type IconName } from '../ui/icons.js';
-import { freeName, MOST_CELLS, newId, type Cell } from '../cells/model.js';
+import { freeName, MAX_CELLS, newId, type Cell } from '../cells/model.js';
 import type { NotebookParts } from './parts.js';
 import { openVariables } from './VariableBar.js';
 
@@ -39,8 +39,8 @@ export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
 
 export function addCell({ document: doc }: NotebookParts, kind: Added, at: number): void {
   const notebook = doc.notebook();
-  if (notebook.cells.length >= MOST_CELLS) {
-    showFailure(`A notebook has at most ${MOST_CELLS} cells.`);
+  if (notebook.cells.length >= MAX_CELLS) {
+    showFailure(`A notebook has at most ${MAX_CELLS} cells.`);
     return;
   }
   const id = newId();

@@ -53,7 +53,7 @@ export function CellResult(props: ResultProps): JSX.Element {
 
 const HEAD_PX = 46;
 const ROW_PX = 26;
-const LEAST_ROWS = 2;
+const MIN_ROWS = 2;
 
 /** Few rows of a list's grid need less room than there is. */
 function usualHeight({ cell, document: doc, maximised, run }: ResultProps, result: Result): string {
@@ -61,7 +61,7 @@ function usualHeight({ cell, document: doc, maximised, run }: ResultProps, resul
   const { rows } = asOf(result, run.revision());
   return isFree || cell.view === 'chart'
     ? 'none'
-    : `${HEAD_PX + Math.max(LEAST_ROWS, rows.length) * ROW_PX}px`;
+    : `${HEAD_PX + Math.max(MIN_ROWS, rows.length) * ROW_PX}px`;
 }
 
 function CellGrid(props: ResultProps & { result: Result }): JSX.Element {

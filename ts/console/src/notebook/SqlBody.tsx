@@ -6,7 +6,7 @@ import type { SqlCell } from '../cells/model.js';
 import { nameSource } from '../editor/events.js';
 
 const LINE_PX = 20;
-const MOST_LINES = 16;
+const MAX_LINES = 16;
 const AROUND_PX = 18;
 /** An editor is made when its cell is so near to the visible part. */
 const NEAR = '400px';
@@ -16,7 +16,7 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
   let editor: SqlEditor | undefined;
   const [ready, setReady] = createSignal(false);
   const { cell, schema, document: doc } = props;
-  const lines = (): number => Math.min(MOST_LINES, Math.max(2, props.cell.text.split('\n').length));
+  const lines = (): number => Math.min(MAX_LINES, Math.max(2, props.cell.text.split('\n').length));
 
   const begin = async (): Promise<void> => {
     const { SqlEditor } = await import('../editor/editor.js');

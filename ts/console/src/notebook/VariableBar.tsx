@@ -6,7 +6,7 @@ import { copyText } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
 import {
   isName,
-  MOST_VARIABLES,
+  MAX_VARIABLES,
   VARIABLE_KINDS,
   type Variable,
   type VariableKind,
@@ -161,7 +161,7 @@ function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
         <button
           class="button small"
           type="button"
-          disabled={rows().length >= MOST_VARIABLES}
+          disabled={rows().length >= MAX_VARIABLES}
           onClick={() => setRows([...rows(), NEW_VARIABLE])}
         >
           <Icon name="plus" />

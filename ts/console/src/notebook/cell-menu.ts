@@ -7,7 +7,7 @@ import { addCell } from './AddCells.js';
 import type { CellProps } from './parts.js';
 import {
   freeName,
-  MOST_CELLS,
+  MAX_CELLS,
   newId,
   type Cell,
   type Command,
@@ -67,8 +67,8 @@ function remove({ cell, document: doc }: CellProps): void {
 
 function duplicate({ cell, document: doc }: CellProps, at: number): void {
   const notebook = doc.notebook();
-  if (notebook.cells.length >= MOST_CELLS) {
-    showFailure(`A notebook has at most ${MOST_CELLS} cells.`);
+  if (notebook.cells.length >= MAX_CELLS) {
+    showFailure(`A notebook has at most ${MAX_CELLS} cells.`);
     return;
   }
   const copy: Cell =
@@ -89,8 +89,8 @@ export function split({ cell, document: doc }: CellProps<SqlCell>): void {
     cells = [...cells, made];
     return made;
   });
-  if (cells.length > MOST_CELLS) {
-    showFailure(`A notebook has at most ${MOST_CELLS} cells.`);
+  if (cells.length > MAX_CELLS) {
+    showFailure(`A notebook has at most ${MAX_CELLS} cells.`);
     return;
   }
   const commands: Command[] = [

@@ -19,7 +19,7 @@ import type { Workspace } from '../state/workspace.js';
 import type { Schema } from '../state/schema.js';
 import { signal } from '../model/signal.js';
 
-const MOST_STEPS = 200;
+const MAX_STEPS = 200;
 
 interface Around {
   readonly workspace: Workspace;
@@ -100,7 +100,7 @@ export class NotebookDocument {
 
   /** Makes a change that can be undone. */
   change(command: Command): void {
-    this.#undo = [...this.#undo, inverse(this.notebook(), command)].slice(-MOST_STEPS);
+    this.#undo = [...this.#undo, inverse(this.notebook(), command)].slice(-MAX_STEPS);
     this.#redo = [];
     this.#set(apply(this.notebook(), command));
   }

@@ -3,8 +3,8 @@ import { showFailure, showToast } from '../page/notices.js';
 import { saveFile } from '../ui/files.js';
 import { openPage } from '../page/pages.js';
 import type { Tab } from '../state/tab.js';
-import { LARGEST_FILE, NotebookError, read, write } from '../cells/file.js';
-import { EMPTY, MOST_CELLS, newId, type Cell, type NotebookSettings } from '../cells/model.js';
+import { MAX_FILE_BYTES, NotebookError, read, write } from '../cells/file.js';
+import { EMPTY, MAX_CELLS, newId, type Cell, type NotebookSettings } from '../cells/model.js';
 import type { Workspace } from '../state/workspace.js';
 
 export function create(workspace: Workspace): void {
@@ -19,7 +19,7 @@ export function createDashboard(workspace: Workspace): void {
 /** Each statement that ran to its end once, the oldest first. */
 export function fromLog(workspace: Workspace, log = workspace.log()): void {
   const done = log.filter(({ run }) => run.state === 'done');
-  const texts = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MOST_CELLS);
+  const texts = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MAX_CELLS);
   if (texts.length === 0) {
     showFailure('Nothing has run yet that could become a notebook.');
     return;
@@ -59,7 +59,7 @@ async function openFile(workspace: Workspace, file: File | undefined): Promise<v
   if (!file) {
     return;
   }
-  if (file.size > LARGEST_FILE) {
+  if (file.size > MAX_FILE_BYTES) {
     showFailure(`${file.name} was not opened: it is larger than 4 MiB.`);
     return;
   }

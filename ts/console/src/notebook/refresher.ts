@@ -19,7 +19,7 @@ import { signal } from '../model/signal.js';
 /** Typing a value asks once. */
 const SETTLED_MS = 250;
 /** A table that changes all the time has its cells asked for so often. */
-const LEAST_APART_MS = 1000;
+const MIN_INTERVAL_MS = 1000;
 /** An answer that takes longer is reported. */
 const SLOW_MS = 10_000;
 
@@ -179,7 +179,7 @@ export class Refresher {
       tables,
       (table) => {
         changed.add(table);
-        timer ??= setTimeout(flush, LEAST_APART_MS);
+        timer ??= setTimeout(flush, MIN_INTERVAL_MS);
       },
       abort.signal,
     );

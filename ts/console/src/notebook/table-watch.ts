@@ -8,7 +8,7 @@ import { pause, waitAfter } from '../follow/source.js';
 import { literal } from '../sql/names.js';
 
 /** Browsers open six connections to a server, and statements need some. */
-const MOST_FEEDS = 3;
+const MAX_FEEDS = 3;
 const ASK_MS = 1000;
 /** What has no transactions, such as a view, counts as changed so often. */
 const UNKNOWN_MS = 5000;
@@ -47,8 +47,8 @@ export async function watchTables(
   signal: AbortSignal,
   server: WatchServer = SERVER,
 ): Promise<void> {
-  const asked = new Set(tables.slice(MOST_FEEDS));
-  const feeds = tables.slice(0, MOST_FEEDS).map(async (table) => {
+  const asked = new Set(tables.slice(MAX_FEEDS));
+  const feeds = tables.slice(0, MAX_FEEDS).map(async (table) => {
     await followFeed(table, changed, signal, server);
     // The server has no feed of it: it is asked with the others from now on.
     asked.add(table);

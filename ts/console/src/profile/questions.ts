@@ -25,9 +25,9 @@ export interface ProfiledColumn {
 
 const PART = 1_000_000;
 const BINS = 24;
-const MOST_FREQUENT = 5;
+const MAX_FREQUENT = 5;
 /** Of a long text its beginning is shown. */
-const LONGEST_TEXT = 120;
+const MAX_TEXT_LENGTH = 120;
 
 export function rowsOfTable(name: string): Rows {
   const part = `(SELECT * FROM ${identifier(name)} LIMIT -${PART})`;
@@ -113,10 +113,10 @@ export function shapeQuery(column: ProfiledColumn, facts: Facts, from: string): 
     return undefined;
   }
   if (!isNumeric(type) && family !== 'time') {
-    const text = `left(${value}::VARCHAR, ${LONGEST_TEXT})`;
+    const text = `left(${value}::VARCHAR, ${MAX_TEXT_LENGTH})`;
     return (
       `SELECT ${text} AS value, count() AS n FROM ${from} WHERE ${value} IS NOT NULL ` +
-      `GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MOST_FREQUENT}`
+      `GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${MAX_FREQUENT}`
     );
   }
   const { low, high } = facts;

@@ -29,8 +29,8 @@ const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
 
 /** Of the window: the result has more to show. */
 const EDITOR_SHARE = 0.38;
-const LEAST_EDITOR = 96;
-const LEAST_RESULT = 140;
+const MIN_EDITOR = 96;
+const MIN_RESULT = 140;
 const STEP = 24;
 
 export function WorkspaceView(props: { session: Session; palette: () => void }): JSX.Element {
@@ -46,8 +46,8 @@ export function WorkspaceView(props: { session: Session; palette: () => void }):
   });
 
   const resize = (wanted: number): void => {
-    const most = Math.max(LEAST_EDITOR, pane.clientHeight - LEAST_RESULT);
-    setHeight(Math.round(Math.max(LEAST_EDITOR, Math.min(most, wanted))));
+    const most = Math.max(MIN_EDITOR, pane.clientHeight - MIN_RESULT);
+    setHeight(Math.round(Math.max(MIN_EDITOR, Math.min(most, wanted))));
     void save('editor-height', height());
   };
 
@@ -79,7 +79,7 @@ export function WorkspaceView(props: { session: Session; palette: () => void }):
       <div
         class="editor-pane"
         data-region="editor"
-        style={{ height: `min(${height()}px, calc(100% - ${LEAST_RESULT}px))` }}
+        style={{ height: `min(${height()}px, calc(100% - ${MIN_RESULT}px))` }}
       >
         <Toolbar session={props.session} />
         <EditorHost session={props.session} />
@@ -253,7 +253,7 @@ function Splitter(props: { height: number; onResize: (height: number) => void })
       aria-orientation="horizontal"
       aria-label="Height of the editor"
       aria-valuenow={props.height}
-      aria-valuemin={LEAST_EDITOR}
+      aria-valuemin={MIN_EDITOR}
       onPointerDown={onPointerDown}
       onKeyDown={onKeyDown}
     />

@@ -28,7 +28,7 @@ const RETAINED = [LAST_USER, LEFT, USER, REQUEST, ATTEMPTS, 'tidemark.theme', 't
 /** Earlier consoles stored names without it. */
 const OWN_NAME = /^tidemark\.|^active-tab$/;
 /** Redirects without a success in between, before people have to ask for the next. */
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 /** Whether the user signed out in this window. */
 let hasLeftHere = false;
@@ -48,7 +48,7 @@ export function takeRequest(): PendingRequest | undefined {
 export function mayTryAgain(): boolean {
   const attempts = Number(sessionStorage.getItem(ATTEMPTS) ?? 0);
   sessionStorage.setItem(ATTEMPTS, String(attempts + 1));
-  return attempts < MOST_ATTEMPTS;
+  return attempts < MAX_ATTEMPTS;
 }
 
 /** The identity provider has answered for `user`. */

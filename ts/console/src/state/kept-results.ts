@@ -22,7 +22,7 @@ const PREFIX = 'result/';
 const KEPT_ROWS = 1000;
 /** Characters of a result; wide rows are fewer. */
 const LONGEST = 1_000_000;
-const MOST_RESULTS = 20;
+const MAX_RESULTS = 20;
 
 /** Keeps the first rows of what a tab shows. */
 export async function keepResult(tab: string, result: Result, user: string): Promise<void> {
@@ -51,7 +51,7 @@ export async function keptResults(user: string): Promise<ReadonlyMap<string, Ear
   const found = [...(await loadAll<Kept>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,
   );
-  const own = found.filter(([, kept]) => kept.user === user).slice(0, MOST_RESULTS);
+  const own = found.filter(([, kept]) => kept.user === user).slice(0, MAX_RESULTS);
   await remove(found.filter((one) => !own.includes(one)).map(([key]) => key));
   return new Map(
     own.map(([key, { statement, head, rows, changed, total }]) => {

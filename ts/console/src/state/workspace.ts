@@ -142,7 +142,7 @@ export class Workspace {
 
   /** Adds a tab with a notebook. */
   addNotebook(title: string, draft: string, spec: NotebookSpec): Tab {
-    const kept = title.trim().slice(0, LONGEST_TITLE) || 'Notebook';
+    const kept = title.trim().slice(0, MAX_TITLE_LENGTH) || 'Notebook';
     const tab = { ...this.#newTab(draft), title: kept, notebook: spec };
     this.#append(tab);
     return tab;
@@ -257,7 +257,7 @@ export class Workspace {
   }
 
   rename(id: string, title: string): void {
-    const kept = title.trim().slice(0, LONGEST_TITLE);
+    const kept = title.trim().slice(0, MAX_TITLE_LENGTH);
     if (kept !== '') {
       this.#change(id, (tab) => (tab.title = kept));
     }
@@ -379,7 +379,7 @@ function copyOfNotebook({ approved, kept }: NotebookSpec): NotebookSpec {
 }
 
 const TABS_FORMAT = 'tidemark-tabs';
-const LONGEST_TITLE = 80;
+const MAX_TITLE_LENGTH = 80;
 
 function tabsOf(text: string): Pick<Tab, 'title' | 'draft' | 'notebook'>[] {
   const value = JSON.parse(text) as { format?: unknown; tabs?: unknown } | null;
@@ -392,7 +392,7 @@ function tabsOf(text: string): Pick<Tab, 'title' | 'draft' | 'notebook'>[] {
     if (typeof title !== 'string' || typeof draft !== 'string') {
       throw new Error(`tab ${index + 1} has no title or no draft`);
     }
-    const kept = { title: title.slice(0, LONGEST_TITLE), draft };
+    const kept = { title: title.slice(0, MAX_TITLE_LENGTH), draft };
     return notebook === true ? { ...kept, notebook: { approved: false } } : kept;
   });
 }

@@ -12,9 +12,9 @@ import { holdsTokens } from '../api/credentials.js';
 import { bytesText } from '../model/format.js';
 import { showFailure, showToast } from '../page/notices.js';
 
-const LARGEST_IN_MEMORY = 512 * 1024 * 1024;
+const MAX_IN_MEMORY_BYTES = 512 * 1024 * 1024;
 /** Servers and what lies before them refuse longer addresses. */
-const LONGEST_ADDRESS = 8000;
+const MAX_ADDRESS_LENGTH = 8000;
 /** The browser may look at the address of a file a moment after the click. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
@@ -45,7 +45,7 @@ export async function download(
 ): Promise<void> {
   const file = `${name}.${format}`;
   const address = exportAddress(statement, format);
-  if (!holdsTokens() && address.length <= LONGEST_ADDRESS) {
+  if (!holdsTokens() && address.length <= MAX_ADDRESS_LENGTH) {
     follow(file, address);
     return;
   }
@@ -86,10 +86,10 @@ async function toMemory(bytes: Bytes, name: string): Promise<number> {
   let size = 0;
   for (let next = await reader.read(); next.value; next = await reader.read()) {
     size += next.value.length;
-    if (size > LARGEST_IN_MEMORY) {
+    if (size > MAX_IN_MEMORY_BYTES) {
       void reader.cancel();
       throw new Error(
-        `${name} is larger than ${bytesText(LARGEST_IN_MEMORY)}, the most that this browser can` +
+        `${name} is larger than ${bytesText(MAX_IN_MEMORY_BYTES)}, the most that this browser can` +
           ' take while you are signed in with a token. Ask for less of it, or fetch it with curl.',
       );
     }

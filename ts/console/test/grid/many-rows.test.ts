@@ -1,23 +1,23 @@
 import test from 'ava';
 import type { Row } from '../../src/api/answer.js';
-import { elementHeight, isAtEdge, MOST_HEIGHT, pixelAt, placeOf } from '../../src/grid/tall.js';
-import { MOST_WINDOW_ROWS, WINDOW_ROWS, Windows } from '../../src/model/windows.js';
+import { elementHeight, isAtEdge, MAX_HEIGHT, pixelAt, placeOf } from '../../src/grid/tall.js';
+import { MAX_WINDOW_ROWS, WINDOW_ROWS, Windows } from '../../src/model/windows.js';
 import { readsOf, variesBy } from '../../src/sql/repeatable.js';
 
 const TALL = { full: 2_600_000_000, view: 500 };
 
 test('rows higher than an element may be are scrolled through from the first to the last', (t) => {
-  t.is(elementHeight(TALL.full), MOST_HEIGHT);
+  t.is(elementHeight(TALL.full), MAX_HEIGHT);
   t.is(elementHeight(1000), 1000);
   const start = placeOf(0, TALL);
   t.deepEqual(start, { top: 0, shift: 0 });
   const end = placeOf(TALL.full, TALL);
-  t.is(end.top, MOST_HEIGHT - TALL.view);
+  t.is(end.top, MAX_HEIGHT - TALL.view);
   t.is(end.top + end.shift, TALL.full - TALL.view);
   // A jump of the scroll bar goes to the same share.
-  const middle = (MOST_HEIGHT - TALL.view) / 2;
+  const middle = (MAX_HEIGHT - TALL.view) / 2;
   t.is(pixelAt(middle, start, TALL), (TALL.full - TALL.view) / 2);
-  t.is(pixelAt(MOST_HEIGHT - TALL.view, start, TALL), TALL.full - TALL.view);
+  t.is(pixelAt(MAX_HEIGHT - TALL.view, start, TALL), TALL.full - TALL.view);
   t.is(pixelAt(0, end, TALL), 0);
   // A wheel goes on by as many pixels as it says.
   const place = placeOf(1_000_000_000, TALL);
@@ -26,8 +26,8 @@ test('rows higher than an element may be are scrolled through from the first to 
   // Its shift may let it come to the element's end too soon.
   t.true(isAtEdge(0, 5000, TALL));
   t.false(isAtEdge(0, 0, TALL));
-  t.true(isAtEdge(MOST_HEIGHT - TALL.view, 5000, TALL));
-  t.false(isAtEdge(MOST_HEIGHT - TALL.view, TALL.full - TALL.view, TALL));
+  t.true(isAtEdge(MAX_HEIGHT - TALL.view, 5000, TALL));
+  t.false(isAtEdge(MAX_HEIGHT - TALL.view, TALL.full - TALL.view, TALL));
 });
 
 test('what fits is scrolled as ever', (t) => {
@@ -87,8 +87,8 @@ test('no more than so many rows are kept, those looked at longest ago go first',
     windows.want(at, at + 20_000);
     await rest();
   }
-  t.true(windows.size <= MOST_WINDOW_ROWS, String(windows.size));
-  t.true(windows.size > MOST_WINDOW_ROWS - 2 * WINDOW_ROWS);
+  t.true(windows.size <= MAX_WINDOW_ROWS, String(windows.size));
+  t.true(windows.size > MAX_WINDOW_ROWS - 2 * WINDOW_ROWS);
   t.is(windows.row(1_000_000), undefined);
   t.truthy(windows.row(1_198_000));
   const wide = new Windows(10_000_000, 500, source([]));

@@ -23,7 +23,7 @@ const TYPES_KEY: &str = "tidemark";
 /// The greatest whole number up to which every other one is a DOUBLE, too.
 const EXACT: i64 = 1 << 53;
 /// Dimensions an array may have.
-const MOST_DIMENSIONS: u8 = 32;
+const MAX_DIMENSIONS: u8 = 32;
 
 /// Names and SQL types of a file's columns: those they had in this database, or the nearest.
 pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
@@ -185,7 +185,7 @@ fn nested_dimensions(data_type: &DataType) -> Option<u8> {
         level = item.data_type();
     }
     let is_number = level.is_floating() || level.is_integer() && *level != DataType::UInt64;
-    (is_number && (1..=MOST_DIMENSIONS).contains(&dimensions)).then_some(dimensions)
+    (is_number && (1..=MAX_DIMENSIONS).contains(&dimensions)).then_some(dimensions)
 }
 
 /// The type that holds the values of both, for columns of one name in several files.

@@ -10,9 +10,9 @@ use std::io::{Read, Seek, SeekFrom};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
 /// Levels of groups within each other that are opened.
-const MOST_DEPTH: usize = 1_000;
+const MAX_DEPTH: usize = 1_000;
 /// Structs and lists within each other, of those that have nothing to do with the columns.
-const MOST_NESTED: usize = 32;
+const MAX_NESTED: usize = 32;
 /// Bytes behind the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
 const MAGIC: &[u8; 4] = b"PAR1";
@@ -34,15 +34,15 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 const UUID: u8 = 13;
 
-/// Refuses a file whose columns are nested in more than [`MOST_DEPTH`] levels, or whose footer does
+/// Refuses a file whose columns are nested in more than [`MAX_DEPTH`] levels, or whose footer does
 /// not say how deep they are. One without a footer is left to the reader, which has a word for it.
 pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
     let Some(footer) = footer_of(file)? else { return Ok(()) };
     match (Compact { rest: &footer }).depth() {
         None => Err(damaged(name)),
-        Some(depth) if depth > MOST_DEPTH => {
+        Some(depth) if depth > MAX_DEPTH => {
             let message =
-                format!("cannot read '{name}': columns nested in more than {MOST_DEPTH} levels");
+                format!("cannot read '{name}': columns nested in more than {MAX_DEPTH} levels");
             Err(EngineError::new(ErrorCode::NotSupported, message))
         }
         Some(_) => Ok(()),
@@ -185,7 +185,7 @@ impl Compact<'_> {
             if number == CHILDREN && INTEGERS.contains(&kind) {
                 children = u64::try_from(self.signed()?).ok()?;
             } else {
-                self.skip(kind, false, MOST_NESTED)?;
+                self.skip(kind, false, MAX_NESTED)?;
             }
             before = number;
         }
@@ -208,7 +208,7 @@ impl Compact<'_> {
             }
             open.push(children);
             deepest = deepest.max(open.len());
-            if deepest > MOST_DEPTH {
+            if deepest > MAX_DEPTH {
                 break;
             }
             while open.last() == Some(&0) {
@@ -224,11 +224,11 @@ impl Compact<'_> {
         while let (number, kind @ 1..) = self.field(before)? {
             if number == COLUMNS && LISTS.contains(&kind) {
                 deepest = deepest.max(self.levels()?);
-                if deepest > MOST_DEPTH {
+                if deepest > MAX_DEPTH {
                     break;
                 }
             } else {
-                self.skip(kind, false, MOST_NESTED)?;
+                self.skip(kind, false, MAX_NESTED)?;
             }
             before = number;
         }

@@ -35,7 +35,7 @@ use prune::{Bounds, Value, is_useful, may_pass};
 use scan::{ParquetScanExec, Piece, Source};
 
 /// Files of one table, at most.
-pub(crate) const MOST_FILES: usize = 10_000;
+pub(crate) const MAX_FILES: usize = 10_000;
 
 /// Parquet files of one table.
 #[derive(Debug)]

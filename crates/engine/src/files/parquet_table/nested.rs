@@ -11,13 +11,13 @@ use arrow::json::writer::make_encoder;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
 /// Levels of structs, maps and lists within each other that are read.
-const MOST_LEVELS: usize = 64;
+const MAX_LEVELS: usize = 64;
 /// Bytes of the JSON of a number, a time or a null, with the comma behind it: about the most.
 const SCALAR_BYTES: usize = 32;
 
 /// Each cell as JSON; null stays null.
 pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
-    let written = with_text_keys(array.data_type(), MOST_LEVELS)?;
+    let written = with_text_keys(array.data_type(), MAX_LEVELS)?;
     let array = if written == *array.data_type() {
         Arc::clone(array)
     } else {
@@ -51,7 +51,7 @@ pub(super) fn no_interval() -> EngineError {
 /// interval in any of them.
 fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType> {
     let levels = levels.checked_sub(1).ok_or_else(|| {
-        let message = format!("it is nested in more than {MOST_LEVELS} levels");
+        let message = format!("it is nested in more than {MAX_LEVELS} levels");
         EngineError::new(ErrorCode::NotSupported, message)
     })?;
     let inner = |field: &FieldRef| -> EngineResult<FieldRef> {
@@ -127,11 +127,11 @@ mod tests {
             entry(DataType::Utf8, list.clone()),
             list,
         ] {
-            let error = with_text_keys(&nested, MOST_LEVELS).unwrap_err();
+            let error = with_text_keys(&nested, MAX_LEVELS).unwrap_err();
             assert_eq!(error.message, no_interval().message, "{nested}");
         }
         let known = entry(DataType::Int32, DataType::Boolean);
         let expected = entry(DataType::Utf8, DataType::Boolean);
-        assert_eq!(with_text_keys(&known, MOST_LEVELS).unwrap(), expected);
+        assert_eq!(with_text_keys(&known, MAX_LEVELS).unwrap(), expected);
     }
 }

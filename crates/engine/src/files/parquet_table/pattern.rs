@@ -8,11 +8,11 @@ use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 /// Texts that the braces of one pattern expand to, at most.
-const MOST_ALTERNATIVES: usize = 1_000;
+const MAX_ALTERNATIVES: usize = 1_000;
 /// Bytes of each of them: no path is longer.
-const MOST_BYTES: usize = 4_096;
+const MAX_BYTES: usize = 4_096;
 /// Entries of directories that are looked at for one pattern.
-const MOST_ENTRIES: usize = 200_000;
+const MAX_ENTRIES: usize = 200_000;
 
 /// Whether a path is a pattern.
 pub(crate) fn is_pattern(path: &str) -> bool {
@@ -47,15 +47,15 @@ fn expanded(pattern: &str) -> EngineResult<Vec<String>> {
             None => (rest, ""),
         };
         let count = choices.split(',').count();
-        if out.len() * count > MOST_ALTERNATIVES {
-            let message = format!("a file pattern has more than {MOST_ALTERNATIVES} alternatives");
+        if out.len() * count > MAX_ALTERNATIVES {
+            let message = format!("a file pattern has more than {MAX_ALTERNATIVES} alternatives");
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         }
         let mut next = Vec::with_capacity(out.len() * count);
         for before in &out {
             for choice in choices.split(',') {
-                if before.len() + plain.len() + choice.len() > MOST_BYTES {
-                    let message = format!("a file pattern is longer than {MOST_BYTES} bytes");
+                if before.len() + plain.len() + choice.len() > MAX_BYTES {
+                    let message = format!("a file pattern is longer than {MAX_BYTES} bytes");
                     return Err(EngineError::new(ErrorCode::ResourceLimit, message));
                 }
                 next.push(format!("{before}{plain}{choice}"));
@@ -116,9 +116,9 @@ impl<'a> Search<'a> {
         let mut names = Vec::new();
         for entry in entries.flatten() {
             self.entries += 1;
-            if self.entries > MOST_ENTRIES {
+            if self.entries > MAX_ENTRIES {
                 let message = format!(
-                    "'{}' looks at more than {MOST_ENTRIES} directory entries",
+                    "'{}' looks at more than {MAX_ENTRIES} directory entries",
                     self.pattern
                 );
                 return Err(EngineError::new(ErrorCode::ResourceLimit, message));

@@ -28,7 +28,7 @@ use file::{Text, changed};
 use scan::TextScanExec;
 
 /// Files of one table, at most: each is looked at before the first is read.
-pub(crate) const MOST_TEXTS: usize = 1_000;
+pub(crate) const MAX_TEXTS: usize = 1_000;
 /// Tables whose types are known.
 const KEPT_TABLES: usize = 64;
 /// Columns of all files of a table that is kept, at most.

@@ -16,7 +16,7 @@ use super::scan::{CHUNK_BYTES, named};
 /// Bytes of all files together that are looked at, unless the statement wants all of them.
 const LOOKED_AT_BYTES: u64 = 64 << 20;
 /// Bytes of each file, at least.
-const LEAST_BYTES: u64 = 64 << 10;
+const MIN_BYTES: u64 = 64 << 10;
 
 /// Gives the columns types that hold what the files have in their beginnings, or in all of them
 /// for `whole`.
@@ -24,7 +24,7 @@ pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
     let mut left = LOOKED_AT_BYTES;
     let mut looks: Vec<u64> = Vec::with_capacity(texts.len());
     for text in texts.iter() {
-        let bytes = if whole { u64::MAX } else { left.max(LEAST_BYTES) };
+        let bytes = if whole { u64::MAX } else { left.max(MIN_BYTES) };
         left = left.saturating_sub(text.version.bytes);
         looks.push(bytes);
     }

@@ -7,7 +7,7 @@ use tidemark_border::AskedCommit;
 use tidemark_ingest::TableRows;
 
 /// Commits of one transaction, at most: all of their OKs are sent at once.
-const MOST_COMMITS: usize = 1024;
+const MAX_COMMITS: usize = 1024;
 
 /// The rows of a message that asks for a commit, and of those before it that waited for it.
 pub(super) struct Asked {
@@ -47,7 +47,7 @@ impl Group {
         asked.push(first);
         while let Some(next) = waiting.front()
             && !stays_alone
-            && commits.len() < MOST_COMMITS
+            && commits.len() < MAX_COMMITS
             && merged.fits(next)
         {
             commits.push(merged.add(next));

@@ -16,7 +16,7 @@ use super::spread::{By, File};
 use crate::operator::Run;
 
 /// How often rows are spread before they are joined in blocks.
-const MOST_LEVELS: usize = 4;
+const MAX_LEVELS: usize = 4;
 
 /// Rows of a side.
 pub(super) enum Side {
@@ -54,7 +54,7 @@ impl Joiner {
         spread: Spread,
     ) -> SendableRecordBatchStream {
         Run::stream(self.schema(), async move {
-            let is_last = spread.is_one_key || spread.level == MOST_LEVELS;
+            let is_last = spread.is_one_key || spread.level == MAX_LEVELS;
             let most = self.most(spread.level);
             let (held, rest) = HeldRows::read(&self.run, left.read()?.into(), most).await?;
             let Some(rest) = rest else {

@@ -27,7 +27,7 @@ pub(super) const RIGHT: usize = 1;
 /// and sorts above them.
 const FILES_SHARE: usize = 4;
 /// So much a join of files holds whatever others do.
-const LEAST_SHARE: usize = 64;
+const MIN_SHARE: usize = 64;
 
 /// One partition's join.
 pub(super) struct Joiner {
@@ -90,7 +90,7 @@ impl Joiner {
             return most;
         }
         let shared = all / self.partitions;
-        Most { own: shared / FILES_SHARE, least: shared / LEAST_SHARE, ..most }
+        Most { own: shared / FILES_SHARE, least: shared / MIN_SHARE, ..most }
     }
 
     /// What may be held of a block.

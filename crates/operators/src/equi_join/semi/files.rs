@@ -20,7 +20,7 @@ use crate::equi_join::join::{FIRST, Kind, OutputColumn};
 use crate::operator::Run;
 
 /// How often rows are spread before it is given up.
-const MOST_LEVELS: usize = 6;
+const MAX_LEVELS: usize = 6;
 
 /// The files of a side; `None`: one has no rows.
 pub(super) type Files = Vec<Option<File>>;
@@ -38,7 +38,7 @@ impl SemiJoin {
         Run::stream(Arc::clone(&schema), async move {
             match HeldKeys::read(&self, &run, inner).await? {
                 Ok(keys) => Ok(self.by_held(&schema, Arc::new(keys), outer)),
-                Err(_) if level == MOST_LEVELS => {
+                Err(_) if level == MAX_LEVELS => {
                     resources_err!("the keys of a join do not fit in memory")
                 }
                 Err(inner) => {

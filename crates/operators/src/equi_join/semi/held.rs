@@ -31,7 +31,7 @@ const FOUND_SHARE: usize = 3;
 const NUMBERS: usize = 3;
 
 /// Tasks that read keys, and sets that are looked into for each row, at most.
-const MOST_TASKS: usize = 4;
+const MAX_TASKS: usize = 4;
 
 /// What was held, or the rows that were to be: there is no room for them.
 pub(super) type Held<T> = std::result::Result<T, SendableRecordBatchStream>;
@@ -52,10 +52,10 @@ impl HeldKeys {
     /// Reads all partitions of the inner side, several at a time.
     pub(super) async fn read_all(join: &Arc<SemiJoin>, run: &Arc<Run>) -> Result<Held<Self>> {
         let partitions = run.inputs[OTHER].output_partitioning().partition_count();
-        let tasks = partitions.min(MOST_TASKS);
+        let tasks = partitions.min(MAX_TASKS);
         let read = |task: usize| {
             let (own, of) = (Arc::clone(join), Arc::clone(run));
-            let partitions = (task..partitions).step_by(MOST_TASKS);
+            let partitions = (task..partitions).step_by(MAX_TASKS);
             let rows = futures::stream::iter(partitions.map(Ok));
             let rows = rows
                 .and_then(move |partition| futures::future::ready(own.inner_keys(&of, partition)));

@@ -26,7 +26,7 @@ use rewrite::rewritten;
 use subquery::{narrowed, outer_values, subquery_of};
 
 use crate::conditions::all_of;
-use crate::size::{self, MOST_PLAN_NODES, too_many_nodes};
+use crate::size::{self, MAX_PLAN_NODES, too_many_nodes};
 use tidemark_operators::{LogicalNode, OrderedJoinNode, check_stop, not_supported};
 
 mod by_keys;
@@ -390,7 +390,7 @@ impl Joins {
         }
         // Sub-queries within each other copy the copies.
         self.copied += size::check(outer)?.nodes;
-        if self.copied > MOST_PLAN_NODES {
+        if self.copied > MAX_PLAN_NODES {
             return Err(DataFusionError::External(Box::new(too_many_nodes())));
         }
         Domain::try_new(&subquery.outer_ref_columns, outer.clone(), self.made).map(Some)

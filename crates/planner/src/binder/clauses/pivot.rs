@@ -24,7 +24,7 @@ use crate::visibility::denied;
 const MAX_QUERIED_VALUES: usize = 5_000;
 
 /// Columns of its result, at most.
-const MOST_COLUMNS: usize = 5_000;
+const MAX_COLUMNS: usize = 5_000;
 
 /// One combination of the axes' values.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ impl Binder<'_> {
             let any = any_of(tests.iter().map(|(_, test)| test.clone()));
             kept.extend(any.map(|test| Typed::computed(test, SqlType::Boolean)));
             let columns = cells.len() * tests.len() * aggregates.len();
-            if columns > MOST_COLUMNS {
+            if columns > MAX_COLUMNS {
                 return Err(too_many_columns(columns, self.tree.span(*axis)));
             }
             cells = cells.iter().flat_map(|cell| crossed(cell, &tests)).collect();
@@ -253,7 +253,7 @@ fn has_order(plan: &LogicalPlan) -> bool {
 }
 
 fn too_many_columns(columns: usize, at: Span) -> EngineError {
-    let message = format!("PIVOT makes {columns} columns [max={MOST_COLUMNS}]");
+    let message = format!("PIVOT makes {columns} columns [max={MAX_COLUMNS}]");
     error::at(ErrorCode::StatementTooComplex, message, at)
 }
 

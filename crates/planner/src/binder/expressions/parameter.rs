@@ -165,11 +165,11 @@ impl Binder<'_> {
 /// Whether a text is a number of microseconds, or of the smallest units of another type of time:
 /// clients that declare no types send numbers as text. A year alone is none.
 pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
-    const LEAST_DIGITS: usize = 10;
+    const MIN_DIGITS: usize = 10;
     let is_time = sql_type.is_timestamp() || sql_type == SqlType::Date;
     let digits = text.constant.as_ref().and_then(constant::as_text).filter(|_| is_time);
     digits.is_some_and(|digits| {
-        digits.len() >= LEAST_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit())
+        digits.len() >= MIN_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit())
     })
 }
 

@@ -366,7 +366,7 @@ impl<'a, T: ArrowPrimitiveType> Bounds<'a, T> {
 }
 
 /// Steps of a series of doubles, less than which each number differs from the next.
-pub(crate) const MOST_STEPS: f64 = 9_007_199_254_740_992.0;
+pub(crate) const MAX_STEPS: f64 = 9_007_199_254_740_992.0;
 
 /// Digits of a series of decimals.
 const DECIMAL_DIGITS: u8 = 38;
@@ -389,7 +389,7 @@ fn decimal_steps(low: i128, high: i128, step: i128) -> Result<i64> {
 /// How many doubles there are from `low` to `high`.
 fn double_steps(low: f64, high: f64, step: f64) -> Result<i64> {
     let steps = ((high - low) / step + 1e-9).floor();
-    if step == 0.0 || steps.is_nan() || steps >= MOST_STEPS {
+    if step == 0.0 || steps.is_nan() || steps >= MAX_STEPS {
         return Err(failed("generate_series has no end: its step is too small"));
     }
     Ok(if steps < 0.0 { 0 } else { steps as i64 + 1 })
@@ -400,7 +400,7 @@ fn failed(message: &str) -> DataFusionError {
 }
 
 /// More than the calendar has.
-const MOST_MONTHS: i64 = 10_000_000;
+const MAX_MONTHS: i64 = 10_000_000;
 
 /// The step of a series of timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -450,7 +450,7 @@ impl Step {
                 Ok(i64::try_from(steps + 1).unwrap_or(i64::MAX))
             }
             Self::Months(_) => {
-                let (mut least, mut most) = (0, MOST_MONTHS);
+                let (mut least, mut most) = (0, MAX_MONTHS);
                 while least < most {
                     let middle = least + (most - least).div_euclid(2);
                     if self.after(low, middle, of).is_some_and(is_within) {

@@ -15,7 +15,7 @@ use tidemark_types::{CatalogType, EngineError, EngineResult, ErrorCode, SqlType}
 
 use crate::binder::catalog::catalog_rows::texts;
 use crate::binder::catalog::pg_catalog::marked::marked;
-use crate::binder::expressions::series::{MOST_STEPS, Step};
+use crate::binder::expressions::series::{MAX_STEPS, Step};
 use crate::binder::expressions::{constant, literal};
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::list_rows::ListRows;
@@ -349,7 +349,7 @@ impl Binder<'_> {
         };
         let steps = ((high - low) / step + 1e-9).floor();
         // Beyond that the next number is the same as the one before.
-        if steps.is_nan() || steps >= MOST_STEPS {
+        if steps.is_nan() || steps >= MAX_STEPS {
             return Err(endless(at));
         }
         let numbers = self.series("number", 0, if steps < 0.0 { -1 } else { steps as i64 }, 1)?;
@@ -465,7 +465,7 @@ fn most_arguments(name: &str) -> Option<usize> {
 }
 
 fn endless(at: Span) -> EngineError {
-    let message = format!("generate_series has no end: it takes at most {MOST_STEPS} steps");
+    let message = format!("generate_series has no end: it takes at most {MAX_STEPS} steps");
     error::at(ErrorCode::InvalidValue, message, at)
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Parameters {
 /// Digits of a number beside a DECIMAL, and those behind its point, at least.
 const NUMBER: (u8, u8) = (38, 18);
 /// Digits of a DECIMAL, at most.
-const MOST_DIGITS: u8 = 76;
+const MAX_DIGITS: u8 = 76;
 
 impl Parameters {
     pub(crate) fn new(context: &BindContext) -> Self {
@@ -113,7 +113,7 @@ fn of_number(wanted: SqlType) -> SqlType {
         SqlType::Decimal(precision, scale) => {
             let places = scale.max(NUMBER.1);
             let digits = (precision - scale).saturating_add(places).max(NUMBER.0);
-            SqlType::Decimal(digits.min(MOST_DIGITS), places)
+            SqlType::Decimal(digits.min(MAX_DIGITS), places)
         }
         other => other,
     }

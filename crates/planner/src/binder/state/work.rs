@@ -3,7 +3,7 @@
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::Span;
-use tidemark_optimizer::{MOST_PLAN_NODES, PlanSize, too_many_nodes};
+use tidemark_optimizer::{MAX_PLAN_NODES, PlanSize, too_many_nodes};
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -11,12 +11,12 @@ use crate::binder::error;
 use crate::binder::state::typed::Typed;
 
 /// Expressions and queries bound for one statement, at most, constants among them.
-const MOST_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 1_000_000;
 /// Steps between two looks at whether the statement was stopped.
 const STEPS_BETWEEN_CHECKS: usize = 64;
 /// Sources of one statement. A common table or a view is bound anew wherever it is named, so that
 /// a few lines that name each other twice would read millions of tables.
-const MOST_SOURCES: usize = 1_000;
+const MAX_SOURCES: usize = 1_000;
 
 /// What a statement's binding took so far, with that of its views.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,8 +37,8 @@ impl Work {
         if self.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) {
             check_stop()?;
         }
-        if self.steps > MOST_STEPS {
-            let message = format!("the statement has too many expressions [max={MOST_STEPS}]");
+        if self.steps > MAX_STEPS {
+            let message = format!("the statement has too many expressions [max={MAX_STEPS}]");
             return Err(error::at(ErrorCode::StatementTooComplex, message, at));
         }
         Ok(())
@@ -47,9 +47,9 @@ impl Work {
     /// Counts sources; `at` is where they are named.
     pub(crate) fn count_sources(&mut self, more: usize, at: Span) -> EngineResult<()> {
         self.sources += more;
-        if self.sources > MOST_SOURCES {
+        if self.sources > MAX_SOURCES {
             let message = format!(
-                "too many tables and sub-queries in a statement [limit={MOST_SOURCES}]: common \
+                "too many tables and sub-queries in a statement [limit={MAX_SOURCES}]: common \
                  tables and views count once for each use"
             );
             return Err(error::at(ErrorCode::StatementTooComplex, message, at));
@@ -61,7 +61,7 @@ impl Work {
     pub(crate) fn count_columns(&mut self, more: usize, at: Span) -> EngineResult<()> {
         check_stop()?;
         self.nodes += more;
-        if self.nodes > MOST_PLAN_NODES {
+        if self.nodes > MAX_PLAN_NODES {
             return Err(too_many_nodes().at_if_missing(error::span(at)));
         }
         Ok(())
@@ -83,7 +83,7 @@ impl Work {
         let nodes = PlanSize::of_expr(expr).map_err(located)?.nodes;
         if self.nesting == 0 {
             self.nodes += nodes;
-            if self.nodes > MOST_PLAN_NODES {
+            if self.nodes > MAX_PLAN_NODES {
                 return Err(located(too_many_nodes()));
             }
         }
@@ -94,7 +94,7 @@ impl Work {
 /// Refuses to write an expression so many times.
 pub(crate) fn must_repeat(value: &Typed, times: usize, at: Span) -> EngineResult<()> {
     let nodes = PlanSize::of_expr(&value.expr)?.nodes;
-    if nodes.saturating_mul(times) > MOST_PLAN_NODES {
+    if nodes.saturating_mul(times) > MAX_PLAN_NODES {
         return Err(too_many_nodes().at_if_missing(error::span(at)));
     }
     Ok(())

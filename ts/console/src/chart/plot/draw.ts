@@ -23,7 +23,7 @@ const DOT = 3;
 /** Points of a line that are further apart have dots, in pixels. */
 const DOTS_APART = 24;
 const BAR_SHARE = 0.7;
-const WIDEST_BAR = 60;
+const MAX_BAR_WIDTH = 60;
 
 export function drawStrokes(
   frame: Frame,
@@ -207,7 +207,7 @@ function drawBars(
   const { pen } = frame;
   const floor = floorOf(frame, scale);
   const room = Math.abs(frame.x(width ?? spacing(times)) - frame.x(0));
-  const most = width === undefined ? WIDEST_BAR * frame.scale : Infinity;
+  const most = width === undefined ? MAX_BAR_WIDTH * frame.scale : Infinity;
   const all = Math.max(1, Math.min(most, room * (width === undefined ? BAR_SHARE : 0.96)));
   const each = Math.max(1, all / of);
   points.forEach((point, at) => {
@@ -305,7 +305,7 @@ export interface Annotation {
   readonly text: string;
 }
 
-const LONGEST_LABEL = 24;
+const MAX_LABEL_LENGTH = 24;
 
 /** A dotted line with its text at the top for each; a stretch of time is tinted. */
 export function drawAnnotations(
@@ -333,7 +333,8 @@ export function drawAnnotations(
       pen.setLineDash([3 * scale, 3 * scale]);
       line(frame, x, box.top, x, box.top + box.height);
       pen.setLineDash([]);
-      const label = text.length > LONGEST_LABEL ? `${text.slice(0, LONGEST_LABEL - 1)}…` : text;
+      const label =
+        text.length > MAX_LABEL_LENGTH ? `${text.slice(0, MAX_LABEL_LENGTH - 1)}…` : text;
       const row = ends.findIndex((end) => end < x);
       if (label !== '' && row >= 0 && x >= box.left && x <= box.left + box.width) {
         const width = pen.measureText(label).width;

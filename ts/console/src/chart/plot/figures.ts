@@ -11,13 +11,13 @@ interface Figure {
   readonly points: readonly Point[];
 }
 
-const MOST_FIGURES = 12;
+const MAX_FIGURES = 12;
 
 /** The last value of each series that is shown. */
 export function figuresOf(data: ChartData, shown: readonly boolean[]): Figure[] {
   return data.series
     .filter((_series, place) => shown[place])
-    .slice(0, MOST_FIGURES)
+    .slice(0, MAX_FIGURES)
     .map(({ label, points }) => {
       const known = points.filter((point) => typeof point === 'number');
       return { label, last: known.at(-1), before: known.at(-2), points };
@@ -111,12 +111,12 @@ function drawLabel(paint: FigurePaint, text: string, x: number, y: number, width
 const LABEL = 18;
 const COURSE_SHARE = 0.28;
 /** Less room has no course of the values. */
-const LEAST_COURSE = 90;
+const MIN_COURSE = 90;
 
 function drawNumber(paint: FigurePaint, figure: Figure, box: Box): void {
   const { pen, scale, text, role } = paint;
   const middle = box.left + box.width / 2;
-  const hasCourse = box.height > LEAST_COURSE * scale && figure.points.length > 1;
+  const hasCourse = box.height > MIN_COURSE * scale && figure.points.length > 1;
   const course = hasCourse ? box.height * COURSE_SHARE : 0;
   const room = { width: box.width, height: (box.height - course - LABEL * scale) * 0.8 };
   const value = figure.last === undefined ? '–' : text(figure.last);

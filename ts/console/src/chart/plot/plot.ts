@@ -37,9 +37,9 @@ const LABEL_HEIGHT = 14;
 const LABELLED_SERIES = 8;
 const VOLUME_SERIES = 4;
 /** Of a heat map, in pixels. */
-const LEAST_CELL = 6;
+const MIN_CELL = 6;
 /** A press that moves less, in pixels, chooses nothing. */
-const LEAST_DRAG = 4;
+const MIN_DRAG = 4;
 
 export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
   const style = getComputedStyle(document.documentElement);
@@ -117,7 +117,7 @@ function drawAll(frame: Frame, options: PlotOptions, role: Role): void {
   if (kind === 'candles') {
     drawCandles(frame, data, role, (price) => valueText(price, look, priceText));
   } else if (kind === 'heatmap') {
-    drawHeat(frame, heatCells(data, frame.box.width / (LEAST_CELL * frame.scale)), role);
+    drawHeat(frame, heatCells(data, frame.box.width / (MIN_CELL * frame.scale)), role);
   } else {
     const strokes = strokesOf(options, role);
     // What lies below in a stack is drawn over what lies above it.
@@ -162,7 +162,7 @@ function colourOf(kind: ChartKind, series: number, role: Role): string {
 /** The dragged part of the axis becomes the range in view. */
 function zoomTo(self: uPlot, { onZoom }: PlotOptions): void {
   const { left, width } = self.select;
-  if (width < LEAST_DRAG) {
+  if (width < MIN_DRAG) {
     return;
   }
   const range = { from: self.posToVal(left, 'x'), to: self.posToVal(left + width, 'x') };

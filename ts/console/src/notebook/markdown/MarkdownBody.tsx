@@ -1,7 +1,7 @@
 /** A cell of text: shown as Markdown, written in its own form. */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import type { CellProps } from '../parts.js';
-import { LONGEST_TEXT, type MarkdownCell } from '../../cells/model.js';
+import { MAX_TEXT_LENGTH, type MarkdownCell } from '../../cells/model.js';
 
 export function MarkdownBody(
   props: CellProps<MarkdownCell> & { children: JSX.Element },
@@ -32,7 +32,7 @@ export function MarkdownBody(
           class="input markdown-source"
           aria-label="Text in Markdown"
           placeholder="Text in Markdown"
-          maxLength={LONGEST_TEXT}
+          maxLength={MAX_TEXT_LENGTH}
           rows={Math.max(3, props.cell.text.split('\n').length + 1)}
           value={props.cell.text}
           onInput={(event) => props.document.type(props.cell.id, event.currentTarget.value)}

@@ -34,7 +34,7 @@ use crate::binder::{Binder, error, notice};
 use crate::{BoundStatement, IncrementalAction};
 
 /// The least FLUSH EVERY.
-const LEAST_FLUSH_MICROS: i64 = 100_000;
+const MIN_FLUSH_MICROS: i64 = 100_000;
 
 /// CREATE MATERIALIZED VIEW or CREATE LIVE VIEW, as the tree has it.
 pub(crate) struct Definition<'a> {
@@ -392,7 +392,7 @@ impl Binder<'_> {
     fn intervals(&self, clauses: &LiveClauses) -> EngineResult<(LiveInterval, LiveInterval)> {
         let LiveClauses { flush_every: flush, in_memory, partition_by: _, start: _, owner: _ } =
             clauses;
-        let flush = self.interval("FLUSH EVERY", flush, (LEAST_FLUSH_MICROS, "100ms"))?;
+        let flush = self.interval("FLUSH EVERY", flush, (MIN_FLUSH_MICROS, "100ms"))?;
         let Some(memory) = in_memory else { return Ok((flush, flush)) };
         let least = format!("FLUSH EVERY: {flush}");
         Ok((flush, self.interval("IN MEMORY", memory, (flush.micros(), &least))?))
