@@ -32,15 +32,15 @@ export declare class NativeDatabase {
    */
   openAppender(spec: string, insert?: NativeStatement | undefined | null): Promise<NativeAppender>
   /**
-   * Stops a query, or ends a loan; false when none has this id. `gently`: what runs in a loan
+   * Stops a query, or ends a handoff; false when none has this id. `gently`: what runs in a handoff
    * may end first.
    */
   cancelQuery(queryId: bigint, gently?: boolean | undefined | null): boolean
   /**
    * Answers the client of a socket, which no other code reads or writes until the promise is
-   * settled. `spec` is the JSON of a `LoanSpec`, which names the statements in their order.
+   * settled. `spec` is the JSON of a `HandoffSpec`, which names the statements in their order.
    */
-  lend(descriptor: number, spec: string, statements: Array<NativeStatement>): Promise<NativeHandBack>
+  handOff(descriptor: number, spec: string, statements: Array<NativeStatement>): Promise<NativeHandoffResult>
   /**
    * Counters and gauges, what is known to be damaged, and the running queries, as a JSON
    * object.
@@ -125,8 +125,8 @@ export interface NativeChunk {
   rows: number
 }
 
-/** What comes back when a loan ends. */
-export interface NativeHandBack {
+/** What comes back when a handoff ends. */
+export interface NativeHandoffResult {
   /** What the client sent and was not answered. */
   bytes: Buffer
   /** What the client is to be sent before anything else. */

@@ -33,7 +33,7 @@ const ORDERS = [
       'external',
       'statement',
       'changes',
-      'loans',
+      'handoff',
       'open',
     ],
     isWhole: true,

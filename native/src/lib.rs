@@ -23,8 +23,8 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi_derive::napi;
 use tidemark_engine::{
     Appender, CLOSE_TIME, Chunk, CountingAllocator, Database, EngineError, EngineResult, ErrorCode,
-    ExecuteOptions, ExecuteReply, HandBack, LiftedQuery, Loan, Messages, OpenOptions, ResultStream,
-    Statement, Transaction, WebSocketReader, failpoint, given, log,
+    ExecuteOptions, ExecuteReply, Handoff, HandoffResult, LiftedQuery, Messages, OpenOptions,
+    ResultStream, Statement, Transaction, WebSocketReader, failpoint, given, log,
 };
 
 use crate::calls::{
@@ -177,8 +177,8 @@ impl NativeDatabase {
         })
     }
 
-    /// Stops a query, or ends a loan; false when none has this id. `gently`: what runs in a loan
-    /// may end first.
+    /// Stops a query, or ends a handoff; false when none has this id. `gently`: what runs in a
+    /// handoff may end first.
     #[napi(catch_unwind)]
     pub fn cancel_query(&self, query_id: BigInt, gently: Option<bool>) -> napi::Result<bool> {
         let (id, gently) = (query_id.get_u64().1, gently.unwrap_or_default());
@@ -186,21 +186,21 @@ impl NativeDatabase {
     }
 
     /// Answers the client of a socket, which no other code reads or writes until the promise is
-    /// settled. `spec` is the JSON of a `LoanSpec`, which names the statements in their order.
+    /// settled. `spec` is the JSON of a `HandoffSpec`, which names the statements in their order.
     #[napi(catch_unwind)]
-    pub fn lend<'env>(
+    pub fn hand_off<'env>(
         &self,
         env: &'env Env,
         descriptor: i32,
         spec: String,
         statements: Vec<ClassInstance<'_, NativeStatement>>,
-    ) -> napi::Result<PromiseRaw<'env, NativeHandBack>> {
-        // At once: the descriptor may be another connection's later, and a loan can be recalled.
-        let loan = sync("lend", || {
+    ) -> napi::Result<PromiseRaw<'env, NativeHandoffResult>> {
+        // At once: the descriptor may be another connection's later, and a handoff can be revoked.
+        let handoff = sync("lend", || {
             let statements = statements.iter().map(|one| one.get()).collect::<EngineResult<_>>()?;
-            Loan::take(&self.database, descriptor, spec.as_bytes(), statements)
+            Handoff::take(&self.database, descriptor, spec.as_bytes(), statements)
         })?;
-        spawn_on(env, &self.database, loan.run(), NativeHandBack::new)
+        spawn_on(env, &self.database, handoff.run(), NativeHandoffResult::new)
     }
 
     /// Counters and gauges, what is known to be damaged, and the running queries, as a JSON
@@ -275,9 +275,9 @@ impl NativeDatabase {
     }
 }
 
-/// What comes back when a loan ends.
+/// What comes back when a handoff ends.
 #[napi(object, object_from_js = false)]
-pub struct NativeHandBack {
+pub struct NativeHandoffResult {
     /// What the client sent and was not answered.
     pub bytes: Buffer,
     /// What the client is to be sent before anything else.
@@ -292,9 +292,9 @@ pub struct NativeHandBack {
     pub micros: Uint32Array,
 }
 
-impl NativeHandBack {
-    fn new(env: &Env, back: HandBack) -> napi::Result<Self> {
-        let HandBack { bytes, unsent, last, failure, reply, micros } = back;
+impl NativeHandoffResult {
+    fn new(env: &Env, back: HandoffResult) -> napi::Result<Self> {
+        let HandoffResult { bytes, unsent, last, failure, reply, micros } = back;
         Ok(Self {
             bytes: bytes.into(),
             unsent: unsent.into(),

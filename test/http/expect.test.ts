@@ -12,7 +12,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { CertificateFolder } from '../tls/certificates.js';
 import { fakeDatabase } from './fake-database.js';
 import { fakeServices } from './harness.js';
-import { get, lend, Repeater, run } from './repeating.js';
+import { get, handOff, Repeater, run } from './repeating.js';
 
 const LOGIN = 'Authorization: Basic ' + Buffer.from('ann:secret').toString('base64');
 const WRONG = 'Authorization: Basic ' + Buffer.from('ann:guess').toString('base64');
@@ -114,7 +114,7 @@ test('lines are asked for, and answered, again and again on a connection', async
 test('a connection that the engine answers receives it as any other', async (t) => {
   const client = await open(t);
   const headers = [LOGIN];
-  await lend(client, server, () => get('SELECT 1', { headers }), {
+  await handOff(client, server, () => get('SELECT 1', { headers }), {
     Authorization: LOGIN.slice(15),
   });
   await assertContinued(t, client);

@@ -79,8 +79,8 @@ export function fakeDatabase(): FakeDatabase {
     openColumns: () => Promise.reject(new Error('no appender here')),
     openLines: () => Promise.reject(new Error('no appender here')),
     begin: () => NO_TRANSACTION,
-    lend: () => {
-      throw new Error('no loan here');
+    handOff: () => {
+      throw new Error('no handoff here');
     },
     loadRecords: () => Promise.resolve(new Map(records)),
     commitRecords: (_kind, changes) => {

@@ -4,12 +4,12 @@ import { connect, type Socket } from 'node:net';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 
-/** Two servers that are alike, but that only the first one lends connections. */
+/** Two servers that are alike, but that only the first one hands off connections. */
 export async function startBoth(...set: string[]): Promise<[TestServer, TestServer]> {
   const all = [...set, 'metrics.enabled=true'];
   return await Promise.all([
     startTestServer({ set: all }),
-    startTestServer({ set: [...all, 'http.loans.enabled=false'] }),
+    startTestServer({ set: [...all, 'http.fast.path.enabled=false'] }),
   ]);
 }
 
@@ -31,13 +31,13 @@ export async function run(
   return dataset;
 }
 
-/** Statements that loans have executed. */
-export async function lent(
+/** Statements that handoffs have executed. */
+export async function handedOff(
   { url }: TestServer,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<number> {
   const text = await (await fetch(`${url}/metrics`, { headers })).text();
-  return Number(/^\w*lent_statements_total (\d+)/m.exec(text)?.[1] ?? Number.NaN);
+  return Number(/^\w*fast_path_statements_total (\d+)/m.exec(text)?.[1] ?? Number.NaN);
 }
 
 export interface RequestOptions {
@@ -137,7 +137,7 @@ function answerLength(bytes: Buffer): number | null {
 }
 
 /** Asks until the engine answers by itself, however seldom that was worth it before. */
-export async function lend(
+export async function handOff(
   one: Repeater,
   server: TestServer,
   request: () => Buffer,
@@ -147,12 +147,12 @@ export async function lend(
     for (let round = 0; round < 70; round += 1) {
       await one.ask(request());
     }
-    const before = await lent(server, headers);
+    const before = await handedOff(server, headers);
     await one.ask(request());
     await one.ask(request());
-    if ((await lent(server, headers)) > before) {
+    if ((await handedOff(server, headers)) > before) {
       return;
     }
   }
-  throw new Error('the connection is not lent');
+  throw new Error('the connection is not handed off');
 }

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 
 import test from 'ava';
 
-import { frameOf, splitAddress } from '../../ts/http/loans/request-frame.js';
+import { frameOf, splitAddress } from '../../ts/http/handoffs/request-frame.js';
 
 /** The frames of the requests that pieces of bytes are, sent one after the other. */
 async function frames(...pieces: readonly string[]): Promise<(readonly string[] | null)[]> {

@@ -2,12 +2,12 @@
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { clientMessage, RawClient, type ServerMessage } from './raw-client.js';
 
-/** A server that lends its connections, and one that does not. */
-export function startBoth(): Promise<[lending: TestServer, plain: TestServer]> {
+/** A server that hands off its connections, and one that does not. */
+export function startBoth(): Promise<[handingOff: TestServer, plain: TestServer]> {
   const set = ['pg.auth.method=cleartext', 'metrics.enabled=true'];
   return Promise.all([
     startTestServer({ set }),
-    startTestServer({ set: [...set, 'pg.loans.enabled=false'] }),
+    startTestServer({ set: [...set, 'pg.fast.path.enabled=false'] }),
   ]);
 }
 
@@ -23,10 +23,10 @@ export async function run({ url }: TestServer, query: string): Promise<unknown[]
   return dataset;
 }
 
-/** Statements that loans have executed. */
-export async function lent({ url }: TestServer): Promise<number> {
+/** Statements that handoffs have executed. */
+export async function handedOff({ url }: TestServer): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(/^\w*lent_statements_total (\d+)/m.exec(text)?.[1] ?? Number.NaN);
+  return Number(/^\w*fast_path_statements_total (\d+)/m.exec(text)?.[1] ?? Number.NaN);
 }
 
 export const login = (server: TestServer): Promise<RawClient> =>

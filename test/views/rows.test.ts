@@ -54,7 +54,7 @@ test('rows as they are and the latest of each key follow every change', async (t
     await run(server, "INSERT INTO t VALUES ('2024-01-01T00:11:00Z', 'd', 9.0, 2)");
     await compare('after a kill');
     const kept = await rows(server, "SELECT partitionBy FROM tables() WHERE table_name = 'plain'");
-    t.deepEqual(kept, [['DAY']], 'the base lends its partitions');
+    t.deepEqual(kept, [['DAY']], 'the base hands off its partitions');
     return server;
   });
 });

@@ -1359,9 +1359,9 @@ export type CopyMistake = {
   readonly hint?: string;
 };
 
-export type LoanSpec = {
+export type HandoffSpec = {
   /**
-   * What the loan is called, as queries are: nothing else that runs may have it.
+   * What the handoff is called, as queries are: nothing else that runs may have it.
    */
   readonly id: number;
   /**
@@ -1375,9 +1375,9 @@ export type LoanSpec = {
 };
 
 export type Conversation =
-  ({ readonly protocol: 'pg' } & PgLoan) | ({ readonly protocol: 'http' } & HttpLoan);
+  ({ readonly protocol: 'pg' } & PgHandoff) | ({ readonly protocol: 'http' } & HttpHandoff);
 
-export type PgLoan = {
+export type PgHandoff = {
   /**
    * Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
    */
@@ -1385,10 +1385,10 @@ export type PgLoan = {
   /**
    * How each statement is bound.
    */
-  readonly statements: ReadonlyArray<LentStatement>;
+  readonly statements: ReadonlyArray<HandoffStatement>;
 };
 
-export type LentStatement = {
+export type HandoffStatement = {
   /**
    * The body of its Bind up to the count of the values.
    */
@@ -1411,7 +1411,7 @@ export type LentStatement = {
   readonly rowDescription: ReadonlyArray<number>;
 };
 
-export type HttpLoan = {
+export type HttpHandoff = {
   /**
    * What a request begins with, up to the text of its query.
    */
@@ -1460,10 +1460,10 @@ export type HttpLoan = {
   /**
    * The queries.
    */
-  readonly queries: ReadonlyArray<LentQuery>;
+  readonly queries: ReadonlyArray<HandoffQuery>;
 };
 
-export type LentQuery = {
+export type HandoffQuery = {
   /**
    * The text of the query, or of the query with parameters that texts are lifted to.
    */

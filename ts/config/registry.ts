@@ -104,8 +104,8 @@ export const KEYS = {
     'a client that takes nothing of its answer for so long is gone, and its query stopped',
     OWN,
   ),
-  httpLoans: bool(
-    'http.loans.enabled',
+  httpHandoffs: bool(
+    'http.fast.path.enabled',
     true,
     'clients that only repeat a query with other literals are answered without JavaScript',
     OWN,
@@ -281,8 +281,8 @@ export const KEYS = {
     { ...OWN, ...RELOAD },
   ),
   pgIdle: duration('pg.net.connection.timeout', '5m', 'a session idles so long'),
-  pgLoans: bool(
-    'pg.loans.enabled',
+  pgHandoffs: bool(
+    'pg.fast.path.enabled',
     true,
     'clients that only execute prepared queries are answered without JavaScript',
     OWN,

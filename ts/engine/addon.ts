@@ -10,7 +10,7 @@ export type {
   NativeAppender,
   NativeChunk,
   NativeDatabase,
-  NativeHandBack,
+  NativeHandoffResult,
   NativeLifted,
   NativePrepared,
   NativeReply,

@@ -3,7 +3,7 @@
  * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
  */
 import { native } from './addon.js';
-import type { ColumnsSpec, CopySpec, LinesSpec, LoanSpec } from '../border/types.generated.js';
+import type { ColumnsSpec, CopySpec, LinesSpec, HandoffSpec } from '../border/types.generated.js';
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
@@ -32,10 +32,10 @@ import type {
   EngineMetrics,
   ExecuteOptions,
   ExecuteReply,
-  HandBack,
+  HandoffResult,
   LineOptions,
-  Loan,
-  LoanTerms,
+  Handoff,
+  HandoffTerms,
   LogLine,
   MessagesProgress,
   Observed,
@@ -60,7 +60,7 @@ import type {
   NativeAppender,
   NativeChunk,
   NativeDatabase,
-  NativeHandBack,
+  NativeHandoffResult,
   NativePrepared,
   NativeReply,
   NativeResultStream,
@@ -241,20 +241,20 @@ class EngineDatabase implements Database {
     return decodedSync(() => this.#native.cancelQuery(queryId));
   }
 
-  lend(descriptor: number, terms: LoanTerms, statements: readonly Statement[]): Loan {
+  handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff {
     const id = this.newQueryId();
-    const spec = JSON.stringify({ id: Number(id), ...terms } satisfies LoanSpec);
+    const spec = JSON.stringify({ id: Number(id), ...terms } satisfies HandoffSpec);
     const natives = statements.filter((one) => one instanceof EngineStatement);
     const ended = decodedSync(() =>
-      this.#native.lend(
+      this.#native.handOff(
         descriptor,
         spec,
         natives.map((one) => one.native),
       ),
     );
     return {
-      ended: decoded(ended).then(handBack),
-      recall: (gently) => void decodedSync(() => this.#native.cancelQuery(id, gently)),
+      ended: decoded(ended).then(handoffResult),
+      revoke: (gently) => void decodedSync(() => this.#native.cancelQuery(id, gently)),
     };
   }
 
@@ -411,7 +411,7 @@ class EngineStatement implements Statement {
   }
 }
 
-function handBack(native: NativeHandBack): HandBack {
+function handoffResult(native: NativeHandoffResult): HandoffResult {
   const { bytes, unsent, last, failure, reply: more, micros } = native;
   return {
     bytes,

@@ -200,14 +200,14 @@ export interface Transaction {
   savepoint(): number;
 }
 
-/** How the client of a lent connection is answered, but for what its loan is called. */
-export type LoanTerms = Omit<border.LoanSpec, 'id'>;
-export type PgLoanTerms = border.PgLoan;
-export type HttpLoanTerms = border.HttpLoan;
-export type LentQuery = border.LentQuery;
+/** How the client of a handed off connection is answered, but for what its handoff is called. */
+export type HandoffTerms = Omit<border.HandoffSpec, 'id'>;
+export type PgHandoffTerms = border.PgHandoff;
+export type HttpHandoffTerms = border.HttpHandoff;
+export type HandoffQuery = border.HandoffQuery;
 
-/** What comes back when a loan ends. */
-export interface HandBack {
+/** What comes back when a handoff ends. */
+export interface HandoffResult {
   /** What the client sent and was not answered. */
   readonly bytes: Buffer;
   /** What the client is to be sent before anything else. */
@@ -223,11 +223,11 @@ export interface HandBack {
 }
 
 /** A connection that the engine answers by itself. */
-export interface Loan {
+export interface Handoff {
   /** Until it is settled no other code reads or writes the socket. */
-  readonly ended: Promise<HandBack>;
+  readonly ended: Promise<HandoffResult>;
   /** Ends it; no statement begins any more. `gently`: the one that runs may end. */
-  recall(gently: boolean): void;
+  revoke(gently: boolean): void;
 }
 
 /** An open root directory. */
@@ -254,7 +254,7 @@ export interface Database {
    * Lets the engine answer the client of a socket, for about a second, who executes `statements`,
    * in the order of the terms, with other values. Throws where it cannot.
    */
-  lend(descriptor: number, terms: LoanTerms, statements: readonly Statement[]): Loan;
+  handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff;
   activeQueries(): readonly ActiveQuery[];
   metrics(): EngineMetrics;
   /** What is known to be damaged. A table counts as sound until something of it is read. */

@@ -11,7 +11,7 @@ function gauge(help: string): MetricMeaning {
 
 const MEANINGS: Readonly<Record<string, MetricMeaning>> = {
   statements_total: counter('Statements executed.'),
-  lent_statements_total: counter(
+  fast_path_statements_total: counter(
     'Statements that the engine executed by itself for clients who repeat their queries.',
   ),
   cached_results_total: counter('Statements whose result was cached for their parameters.'),

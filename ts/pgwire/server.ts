@@ -45,8 +45,8 @@ export interface PgWireOptions extends PgWireLimits {
   readonly stallMs?: number;
   /** Sessions of other machines must be encrypted. */
   readonly requireEncryption: boolean;
-  /** Whether connections are lent to the engine. */
-  readonly lends?: boolean;
+  /** Whether connections are handed off to the engine. */
+  readonly handsOff?: boolean;
 }
 
 /** What a reload of the configuration may change, for connections to come. */
@@ -109,7 +109,7 @@ function optionsOf(config: Config): PgWireOptions {
     readOnly: config.get(KEYS.pgReadOnly),
     idleMs: config.get(KEYS.pgIdle),
     requireEncryption: config.get(KEYS.requireTls),
-    lends: config.get(KEYS.pgLoans),
+    handsOff: config.get(KEYS.pgHandoffs),
   };
 }
 
@@ -145,8 +145,16 @@ export async function listenPgWire(
   const { sessions, logger, directory, observer, authenticator, statements } = services;
   const connections = new Set<Connection>();
   const log = logger.child('pgwire');
-  const { readOnly, idleMs, requireEncryption, lends = false } = options;
-  const given = { sessions, observer, authenticator, readOnly, idleMs, requireEncryption, lends };
+  const { readOnly, idleMs, requireEncryption, handsOff = false } = options;
+  const given = {
+    sessions,
+    observer,
+    authenticator,
+    readOnly,
+    idleMs,
+    requireEncryption,
+    handsOff,
+  };
   const fixed = {
     ...given,
     seconds: statements?.pgwire,

@@ -116,7 +116,7 @@ export class PreparedStatement {
    * What the engine may run by itself for a while, with other values, as long as no user's rights
    * change; null where something else has to be done at every execution.
    */
-  get lent(): Statement | null {
+  get handedOff(): Statement | null {
     return this.#lifted === null ? this.#plain : null;
   }
 
@@ -124,7 +124,7 @@ export class PreparedStatement {
    * The same for texts that come again, or are alike but for their literals: only what others
    * bound before, which is kept.
    */
-  lendable(read: ParsedStatement): Statement | null {
+  eligible(read: ParsedStatement): Statement | null {
     try {
       return this.#bindKnown(read) && this.answersAsText ? this.#plain : null;
     } catch {

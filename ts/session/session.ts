@@ -8,9 +8,9 @@ import { DatabaseError } from '../engine/error.js';
 import type { LiftedQuery } from '../engine/literals.js';
 import type {
   Database,
-  HandBack,
-  Loan,
-  LoanTerms,
+  HandoffResult,
+  Handoff,
+  HandoffTerms,
   Statement,
   Transaction,
 } from '../engine/types.js';
@@ -70,7 +70,7 @@ export class SessionHost implements StatementHost {
   readonly feeds: FeedSlots;
   /** Where the sessions of the wire protocol hear each other. */
   readonly channels = new Channels();
-  readonly #loans = new Set<Loan>();
+  readonly #handoffs = new Set<Handoff>();
   readonly #defaultTimeoutMs: number;
   readonly #maxTimeoutMs: number;
   #isStopping = false;
@@ -87,9 +87,9 @@ export class SessionHost implements StatementHost {
     this.operations = options.operations ?? null;
     this.looks = options.looks;
     this.feeds = new FeedSlots(options.mostFeeds ?? (() => DEFAULT_FEEDS));
-    // Their clients are asked for their rights where they were lent.
+    // Their clients are asked for their rights where they were handed off.
     options.guard?.watch(() => {
-      this.recallLoans();
+      this.revokeHandoffs();
     });
     this.#defaultTimeoutMs = options.defaultTimeoutMs ?? 60_000;
     this.#maxTimeoutMs = options.maxTimeoutMs ?? 3_600_000;
@@ -111,25 +111,25 @@ export class SessionHost implements StatementHost {
    * Lets the engine answer a connection. It comes back when its client sends something else, when
    * the rights of any user change, and after a second in any case.
    */
-  lend(descriptor: number, terms: LoanTerms, statements: readonly Statement[]): Loan {
-    const loan = this.database.lend(descriptor, terms, statements);
-    this.#loans.add(loan);
-    const ended = loan.ended.finally(() => this.#loans.delete(loan));
-    return { ...loan, ended };
+  handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff {
+    const handoff = this.database.handOff(descriptor, terms, statements);
+    this.#handoffs.add(handoff);
+    const ended = handoff.ended.finally(() => this.#handoffs.delete(handoff));
+    return { ...handoff, ended };
   }
 
-  /** Ends all loans; statements that run may end. */
-  recallLoans(): void {
-    for (const loan of this.#loans) {
-      loan.recall(true);
+  /** Ends all handoffs; statements that run may end. */
+  revokeHandoffs(): void {
+    for (const handoff of this.#handoffs) {
+      handoff.revoke(true);
     }
   }
 
   /** Statements that run are stopped and others refused, because the server ends. */
   stop(): void {
     this.#isStopping = true;
-    for (const loan of this.#loans) {
-      loan.recall(false);
+    for (const handoff of this.#handoffs) {
+      handoff.revoke(false);
     }
     for (const { queryId } of this.database.activeQueries()) {
       this.database.cancelQuery(queryId);
@@ -195,27 +195,27 @@ export class Session implements StatementSession {
     return this.#host.channels;
   }
 
-  /** Lets the engine answer the connection of this session; see `SessionHost.lend`. */
-  lend(
+  /** Lets the engine answer the connection of this session; see `SessionHost.handOff`. */
+  handOff(
     descriptor: number,
-    conversation: LoanTerms['conversation'],
+    conversation: HandoffTerms['conversation'],
     statements: readonly Statement[],
     timeoutMs?: number,
-  ): Loan {
+  ): Handoff {
     const terms = { timeoutMs: this.#host.timeoutMs(timeoutMs), conversation };
-    const loan = this.#host.lend(descriptor, terms, statements);
+    const handoff = this.#host.handOff(descriptor, terms, statements);
     // A text that says what is wrong runs once more, and has its time then.
     const runsAgain = (error: unknown): boolean =>
       conversation.protocol === 'http' && error !== null && isOfText(error);
-    const ended = loan.ended.then((back) => {
+    const ended = handoff.ended.then((back) => {
       this.#observe(back, back.reply !== null || runsAgain(back.error));
       return back;
     });
-    return { ...loan, ended };
+    return { ...handoff, ended };
   }
 
-  /** Counts how long lent executions took, whatever became of their connection. */
-  #observe({ micros }: HandBack, lastGoesOn: boolean): void {
+  /** Counts how long handed off executions took, whatever became of their connection. */
+  #observe({ micros }: HandoffResult, lastGoesOn: boolean): void {
     for (const one of lastGoesOn ? micros.subarray(0, -1) : micros) {
       this.seconds?.observe(one / MICROS);
     }
@@ -225,12 +225,12 @@ export class Session implements StatementSession {
    * What the engine may run by itself for a while for a text, or for all texts that are lifted
    * alike; null where it is not bound, or something else has to be done at every execution.
    */
-  lendable(text: string, lifted: LiftedQuery | null): Statement | null {
+  eligible(text: string, lifted: LiftedQuery | null): Statement | null {
     const known = this.#host.statements.known(text, lifted);
     if (known === null) {
       return null;
     }
-    return new PreparedStatement(this.#host, this, known).lendable(known);
+    return new PreparedStatement(this.#host, this, known).eligible(known);
   }
 
   /**

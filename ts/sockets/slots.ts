@@ -46,11 +46,11 @@ export function slotOf(socket: object): Slot | undefined {
 }
 
 /** Something else answers a connection for a while. */
-interface Lent {
+interface HandedOff {
   /** It is back, and what had come of another request is read. */
   readonly ended: Promise<void>;
   /** Ends it. `gently`: what runs may end first. */
-  recall(gently: boolean): void;
+  revoke(gently: boolean): void;
 }
 
 /** What a slot is made with. */
@@ -58,7 +58,7 @@ interface SlotSetting {
   readonly refusal: string | null;
   readonly now: number;
   readonly stopping: AbortSignal;
-  readonly mayLend: () => boolean;
+  readonly mayHandOff: () => boolean;
   readonly left: (slot: Slot) => void;
 }
 
@@ -72,11 +72,11 @@ export class Slot {
   /** Called when what runs is to end because the server does. */
   readonly stopping: AbortSignal;
   /** What answers it instead of the server. */
-  lent: Lent | null = null;
+  handedOff: HandedOff | null = null;
   /** Closes it for another one; a protocol that has words for it says them. */
   displace: () => void;
   readonly #socket: Socket;
-  readonly #mayLend: () => boolean;
+  readonly #mayHandOff: () => boolean;
   readonly #left: (slot: Slot) => void;
   /** The socket that is written to: the encrypted one, once there is one. */
   #outer: Socket;
@@ -92,10 +92,10 @@ export class Slot {
   #endedAt = Infinity;
 
   /** Use `Slots.take`. */
-  constructor(socket: Socket, { refusal, now, stopping, mayLend, left }: SlotSetting) {
+  constructor(socket: Socket, { refusal, now, stopping, mayHandOff, left }: SlotSetting) {
     this.#socket = socket;
     this.#outer = socket;
-    this.#mayLend = mayLend;
+    this.#mayHandOff = mayHandOff;
     this.#left = left;
     this.refusal = refusal;
     this.stopping = stopping;
@@ -112,8 +112,8 @@ export class Slot {
   }
 
   /** Whether something else may answer it: it is proved, and the server does not end. */
-  get mayBeLent(): boolean {
-    return this.#hasEntered && this.lent === null && this.#mayLend();
+  get mayBeHandedOff(): boolean {
+    return this.#hasEntered && this.handedOff === null && this.#mayHandOff();
   }
 
   /** A login is proved. */
@@ -215,7 +215,7 @@ export class Slots {
   readonly #byMachine = new Map<string, number>();
   readonly #stop = new AbortController();
   #refused = 0;
-  #isLending = true;
+  #isHandingOff = true;
   #looking: NodeJS.Timeout | null = null;
 
   /** `limits` as they are configured now. */
@@ -250,9 +250,9 @@ export class Slots {
         this.#open.delete(end);
       }
     };
-    const mayLend = (): boolean => this.#isLending;
+    const mayHandOff = (): boolean => this.#isHandingOff;
     const stopping = this.#stop.signal;
-    const slot = new Slot(socket, { refusal, now, stopping, mayLend, left });
+    const slot = new Slot(socket, { refusal, now, stopping, mayHandOff, left });
     this.#open.set(end, slot);
     this.#count(slot, 1);
     slots.set(socket, slot);
@@ -274,14 +274,17 @@ export class Slots {
     this.#stop.abort();
   }
 
-  /** Connections that are lent come back, and no other is lent; what they run may end first. */
+  /**
+   * Connections that are handed off come back, and no other is handed off; what they run may end
+   * first.
+   */
   async comeBack(): Promise<void> {
-    this.#isLending = false;
-    const lent = [...this.#open.values()].flatMap((slot) => slot.lent ?? []);
-    for (const one of lent) {
-      one.recall(true);
+    this.#isHandingOff = false;
+    const handedOff = [...this.#open.values()].flatMap((slot) => slot.handedOff ?? []);
+    for (const one of handedOff) {
+      one.revoke(true);
     }
-    await Promise.all(lent.map((one) => one.ended));
+    await Promise.all(handedOff.map((one) => one.ended));
   }
 
   /** Ends every connection, whatever it is in the middle of. */

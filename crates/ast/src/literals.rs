@@ -2,9 +2,9 @@
 //! its binding and its plan are made once. Only literals that a parameter surely replaces are taken
 //! out: those that are compared with something, the ends of BETWEEN and the list of IN.
 //!
-//! The session asks before it parses a text, and a lent connection asks for each text that comes:
-//! both must find the same query in it. A text that is not understood here has no such query; the
-//! parser reads it, and reports what is wrong.
+//! The session asks before it parses a text, and a handed off connection asks for each text that
+//! comes: both must find the same query in it. A text that is not understood here has no such
+//! query; the parser reads it, and reports what is wrong.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -7,7 +7,7 @@
 
 mod append;
 mod execute;
-mod loan;
+mod handoff;
 mod metadata;
 mod observe;
 mod open;
@@ -28,7 +28,9 @@ pub use execute::{
     ChangeKind, ChangedRange, ChangesOptions, ExecuteOptions, ParquetOptions, RowFormat, Summary,
     TableChange,
 };
-pub use loan::{Conversation, HttpLoan, LentQuery, LentStatement, LoanSpec, PgLoan};
+pub use handoff::{
+    Conversation, HandoffQuery, HandoffSpec, HandoffStatement, HttpHandoff, PgHandoff,
+};
 pub use metadata::{ActiveQuery, TableColumn, TableMetadata};
 pub use observe::{Damage, LogLevel, LogLine, Observed};
 pub use open::{CommitMode, OpenOptions, Setting, Verify};

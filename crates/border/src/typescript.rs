@@ -11,13 +11,13 @@ use crate::{
     Access, ActiveQuery, AppendProgress, AppendReport, AppenderKind, AppenderSpec, Ask,
     AskedCommit, ChangeKind, ChangedRange, ChangesOptions, ColumnSource, ColumnsSpec, CommitMode,
     Conversation, CopyColumnSpec, CopyFormat, CopyHeader, CopyMistake, CopyReply, CopySpec,
-    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, HttpLoan,
-    LentQuery, LentStatement, LinePrecision, LinesRead, LinesSpec, ListedCell, ListedRows,
-    ListedType, LoanSpec, LogLevel, LogLine, MessagesProgress, Observed, OpenOptions, Owner,
-    ParquetOptions, Permission, PgLoan, PlannedTable, ResultColumn, RowFormat, RowsReply, Setting,
-    StatementContext, StatementDescription, StatementKind, Summary, TableChange, TableColumn,
-    TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape, Verify,
-    Visibility, WidenedColumn,
+    CsvAtomicity, CsvColumnSpec, CsvTextSpec, Damage, DrawnNumber, ExecuteOptions, HandoffQuery,
+    HandoffSpec, HandoffStatement, HttpHandoff, LinePrecision, LinesRead, LinesSpec, ListedCell,
+    ListedRows, ListedType, LogLevel, LogLine, MessagesProgress, Observed, OpenOptions, Owner,
+    ParquetOptions, Permission, PgHandoff, PlannedTable, ResultColumn, RowFormat, RowsReply,
+    Setting, StatementContext, StatementDescription, StatementKind, Summary, TableChange,
+    TableColumn, TableMetadata, TextAsk, TextFile, TextFormat, TextPlace, TextReport, TextShape,
+    Verify, Visibility, WidenedColumn,
 };
 
 const HEADER: &str = "/**
@@ -37,8 +37,8 @@ fn of_copy() -> [String; 6] {
     declarations!(CopySpec, CopyFormat, CopyHeader, CopyColumnSpec, CopyReply, CopyMistake)
 }
 
-fn of_loans() -> [String; 6] {
-    declarations!(LoanSpec, Conversation, PgLoan, LentStatement, HttpLoan, LentQuery)
+fn of_handoffs() -> [String; 6] {
+    declarations!(HandoffSpec, Conversation, PgHandoff, HandoffStatement, HttpHandoff, HandoffQuery)
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn typescript_twin_is_written() {
         RowsReply,
         PlannedTable,
     );
-    for declaration in declarations.into_iter().chain(of_copy()).chain(of_loans()) {
+    for declaration in declarations.into_iter().chain(of_copy()).chain(of_handoffs()) {
         // JSON has no other numbers, and what is read is not changed.
         let declaration =
             declaration.replace("bigint", "number").replace("Array<", "ReadonlyArray<");

@@ -17,7 +17,7 @@ import {
 import { KEYS } from '../../config/index.js';
 import { BodyWriter, ClientGone } from '../response/body-writer.js';
 import { setBody, MIN_COMPRESSED_BYTES, streamedCoding } from '../response/compression.js';
-import { type Answered, requestLoans } from '../loans/index.js';
+import { type Answered, requestHandoffs } from '../handoffs/index.js';
 import { followSession } from '../login-cookie.js';
 import type { Parameters } from '../request/parameters.js';
 import type { HttpPaths } from '../paths.js';
@@ -55,7 +55,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
   const { config } = services;
   const keepAlive = keepAliveHeader(config);
   const readOnly = config.get(KEYS.httpReadOnly);
-  const loans = requestLoans(services, MAX_JOINED_BYTES);
+  const handoffs = requestHandoffs(services, MAX_JOINED_BYTES);
   return {
     path: paths.execute,
     methods: ['GET', 'POST'],
@@ -66,7 +66,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     about: 'runs one statement, answers in JSON',
     handle: async (context) => {
       // While its bytes are still there.
-      const repeated = loans?.of(context) ?? null;
+      const repeated = handoffs?.of(context) ?? null;
       const failure = repeated?.asked(context.req) ?? null;
       followSession(context, services, `${paths.base}/`);
       const text = readStatement(context, keepAlive);
@@ -86,7 +86,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
       const statement = await prepareWhileConnected(context, session, text);
       const compilerNanos = Number(process.hrtime.bigint() - started);
       const answered = (how: Answered): void => {
-        const limits = repeated === null ? null : (loans?.limits(context) ?? null);
+        const limits = repeated === null ? null : (handoffs?.limits(context) ?? null);
         if (limits !== null) {
           repeated?.answered(how, limits);
         }
@@ -194,7 +194,7 @@ class Execution {
     this.#setting.answered(this.#howAnswered(range));
   }
 
-  /** With all columns: what names them in `cols` is not lent. */
+  /** With all columns: what names them in `cols` is not handed off. */
   #howAnswered(range: RowRange): Answered {
     const { req, res } = this.#context;
     return {

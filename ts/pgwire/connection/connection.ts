@@ -9,8 +9,8 @@ import { isLoopback, plainAddress } from '../../config/index.js';
 import type { BoundedLog, Logger } from '../../observability/index.js';
 import type { Credentials } from '../../tls/index.js';
 import {
-  type HandBack,
-  type Loan,
+  type HandoffResult,
+  type Handoff,
   principalKey,
   type Seconds,
   type SessionHost,
@@ -62,7 +62,7 @@ export interface ConnectionServices {
   /** Sessions of other machines must be encrypted. */
   readonly requireEncryption: boolean;
   /** Whether the engine may answer clients that repeat themselves. */
-  readonly lends: boolean;
+  readonly handsOff: boolean;
   /** Whether the server is stopping. */
   readonly drain: Pick<Drain, 'isOn' | 'look'>;
 }
@@ -94,8 +94,8 @@ export class Connection implements Drained {
   /** The last message ended what the client had begun: a Sync, or a simple query. */
   private isBetween = true;
   /** The engine answers the client. */
-  private loan: Loan | null = null;
-  /** Why it ends as soon as the loan does. */
+  private handoff: Handoff | null = null;
+  /** Why it ends as soon as the handoff does. */
   private fate: unknown = null;
   private processId = 0;
   private timer: NodeJS.Timeout | null = null;
@@ -145,16 +145,16 @@ export class Connection implements Drained {
   }
 
   comeBack(): void {
-    this.loan?.recall(true);
+    this.handoff?.revoke(true);
   }
 
   get busy(): boolean {
-    return this.working || this.loan !== null || this.conversation?.state === 'copying';
+    return this.working || this.handoff !== null || this.conversation?.state === 'copying';
   }
 
   /** Works on what has arrived, one message after another. */
   private async work(): Promise<void> {
-    if (this.working || this.loan !== null) {
+    if (this.working || this.handoff !== null) {
       return;
     }
     this.working = true;
@@ -187,7 +187,7 @@ export class Connection implements Drained {
       this.socket.resume();
     }
     this.flush();
-    if (!this.lend()) {
+    if (!this.handOff()) {
       this.pace.answered();
       if (this.stage === 'ready' && this.conversation?.isListening !== true) {
         this.setTimer(this.services.idleMs, 'idle for too long');
@@ -196,32 +196,32 @@ export class Connection implements Drained {
     this.services.drain.look();
   }
 
-  // ---- loans ----
+  // ---- handoffs ----
 
   /** Lets the engine answer a client that repeats itself; false where that is not so. */
-  private lend(): boolean {
+  private handOff(): boolean {
     const { conversation, services } = this;
-    const mayLend =
+    const mayHandOff =
       this.stage === 'ready' &&
       this.isBetween &&
       this.reader.buffered === 0 &&
       !services.drain.isOn;
-    const lendable = mayLend ? (conversation?.lendable() ?? null) : null;
-    const socket = lendable === null ? null : stopReading(this.socket);
-    if (conversation === null || lendable === null || socket === null) {
+    const eligible = mayHandOff ? (conversation?.eligible() ?? null) : null;
+    const socket = eligible === null ? null : stopReading(this.socket);
+    if (conversation === null || eligible === null || socket === null) {
       return false;
     }
     try {
-      this.loan = conversation.lend(socket.descriptor, lendable);
+      this.handoff = conversation.handOff(socket.descriptor, eligible);
     } catch (error) {
       // It is answered here.
-      services.logger.error('loan_failed', { error });
+      services.logger.error('handoff_failed', { error });
       socket.resume();
       return false;
     }
-    this.loan.ended
+    this.handoff.ended
       .finally(() => {
-        this.loan = null;
+        this.handoff = null;
         socket.resume();
       })
       .then((back) => this.takeBack(back))
@@ -232,7 +232,7 @@ export class Connection implements Drained {
   }
 
   /** Goes on with what the engine has not answered. */
-  private async takeBack(back: HandBack): Promise<void> {
+  private async takeBack(back: HandoffResult): Promise<void> {
     if (this.hasEnded()) {
       back.reply?.stream?.cancel();
       return;
@@ -526,7 +526,7 @@ export class Connection implements Drained {
     const limits = {
       statementsMax: services.statementsMax,
       options: this.parameters.get('options'),
-      lends: services.lends && !this.isEncrypted && visitor.isLasting,
+      handsOff: services.handsOff && !this.isEncrypted && visitor.isLasting,
     };
     const line = {
       isIdle: (): boolean => !this.working && this.isBetween && !this.hasEnded(),
@@ -633,10 +633,10 @@ export class Connection implements Drained {
     if (this.stage === 'ended') {
       return;
     }
-    if (this.loan !== null) {
+    if (this.handoff !== null) {
       // What the engine writes must not be cut in two.
       this.fate ??= error;
-      this.loan.recall(false);
+      this.handoff.revoke(false);
       return;
     }
     const known = error instanceof ProtocolError;

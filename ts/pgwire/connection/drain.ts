@@ -6,7 +6,7 @@ export interface Drained {
   readonly busy: boolean;
   /** Ends the conversation, and says why. */
   shutdown(): void;
-  /** Comes back from the engine, where it is lent, after the statement that runs. */
+  /** Comes back from the engine, where it is handed off, after the statement that runs. */
   comeBack(): void;
 }
 

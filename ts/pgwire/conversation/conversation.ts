@@ -11,8 +11,8 @@
 import {
   type Database,
   DatabaseError,
-  type HandBack,
-  type Loan,
+  type HandoffResult,
+  type Handoff,
   type ParameterTypes,
   type ParsedStatement,
   type PreparedStatement,
@@ -38,7 +38,7 @@ import type { FramePlace } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
 import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
-import { type Lendable, Repetition } from '../statements/repetition.js';
+import { type Eligible, Repetition } from '../statements/repetition.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 import { type Line, Notifications } from './notifications.js';
@@ -51,7 +51,7 @@ import { describeRows } from '../protocol/type-oids.js';
 interface ConversationSession
   extends
     BlockSession,
-    Pick<Session, 'prepare' | 'read' | 'drawn' | 'backend' | 'channels' | 'follow' | 'lend'> {
+    Pick<Session, 'prepare' | 'read' | 'drawn' | 'backend' | 'channels' | 'follow' | 'handOff'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Goes on as another user; null: as the user who logged in. */
@@ -116,7 +116,7 @@ export class Conversation {
   private phase: Phase = READY;
   private running: Portal | null = null;
   /** While the engine answers the client. */
-  private lent: { readonly loan: Loan; readonly lendable: Lendable } | null = null;
+  private handedOff: { readonly handoff: Handoff; readonly eligible: Eligible } | null = null;
   /** Inserts that wait for more of their kind. */
   private readonly inserts: InsertRun;
   /** Ends the binding of a statement that is under way. */
@@ -149,7 +149,7 @@ export class Conversation {
     this.cursors = new Cursors(setting);
     this.copies = new Copies(setting);
     const { statements } = this;
-    this.repetition = limits.lends === true ? new Repetition(statements) : null;
+    this.repetition = limits.handsOff === true ? new Repetition(statements) : null;
     const temporary = new TemporaryTables(session);
     this.temporary = temporary;
     const { block } = this;
@@ -285,7 +285,7 @@ export class Conversation {
 
   /** Stops the statement that runs now. */
   cancel(): void {
-    this.lent?.loan.recall(false);
+    this.handedOff?.handoff.revoke(false);
     this.copies.cancel();
     if (this.running !== null) {
       this.running.cancel();
@@ -297,7 +297,7 @@ export class Conversation {
   /** Ends everything; an open block is rolled back. */
   close(): void {
     this.phase = CLOSED;
-    this.lent?.loan.recall(false);
+    this.handedOff?.handoff.revoke(false);
     this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
@@ -500,33 +500,33 @@ export class Conversation {
     }
   }
 
-  // ---- loans ----
+  // ---- handoffs ----
 
   /** What the client repeats, and the engine may answer by itself; null where that is nothing. */
-  lendable(): Lendable | null {
+  eligible(): Eligible | null {
     const isQuiet = this.state === 'ready' && this.block.status === 'I' && !this.isListening;
-    return isQuiet ? (this.repetition?.lendable() ?? null) : null;
+    return isQuiet ? (this.repetition?.eligible() ?? null) : null;
   }
 
   /** Lets the engine answer the client. */
-  lend(descriptor: number, lendable: Lendable): Loan {
+  handOff(descriptor: number, eligible: Eligible): Handoff {
     const { nanoseconds, timeoutMs } = this.commands.settings;
-    const words = { protocol: 'pg', nanoseconds, statements: lendable.terms } as const;
+    const words = { protocol: 'pg', nanoseconds, statements: eligible.terms } as const;
     try {
-      const loan = this.session.lend(descriptor, words, lendable.statements, timeoutMs);
-      this.lent = { loan, lendable };
-      return loan;
+      const handoff = this.session.handOff(descriptor, words, eligible.statements, timeoutMs);
+      this.handedOff = { handoff, eligible };
+      return handoff;
     } catch (error) {
-      // Where descriptors are short, for example, the next one is less likely to be lent.
+      // Where descriptors are short, for example, the next one is less likely to be handed off.
       this.repetition?.returned(0);
       throw error;
     }
   }
 
-  /** Goes on where a loan has ended. */
-  async takeBack({ last, error, reply: more, micros }: HandBack): Promise<void> {
-    const pattern = last === null ? undefined : this.lent?.lendable.patterns[last];
-    this.lent = null;
+  /** Goes on where a handoff has ended. */
+  async takeBack({ last, error, reply: more, micros }: HandoffResult): Promise<void> {
+    const pattern = last === null ? undefined : this.handedOff?.eligible.patterns[last];
+    this.handedOff = null;
     this.repetition?.returned(micros.length);
     if (pattern === undefined) {
       return;

@@ -22,7 +22,7 @@ export interface ConversationLimits {
   /** What the client set as it connected. */
   readonly options?: string | undefined;
   /** Whether the engine may answer by itself what the client repeats. */
-  readonly lends?: boolean;
+  readonly handsOff?: boolean;
 }
 
 /** What the commands work on. */

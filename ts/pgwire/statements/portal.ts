@@ -17,7 +17,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 /** What a portal needs of a prepared statement. */
 export type Executable = Pick<
   PreparedStatement,
-  'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel' | 'lent' | 'resumed'
+  'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel' | 'handedOff' | 'resumed'
 >;
 
 /** Takes bytes for the client; resolves when there is room for more. */

@@ -1,8 +1,9 @@
 /**
  * What a client repeats: Bind, Execute and Sync of prepared queries with other values. A client
- * that has done so several times is likely to go on, and its connection can be lent to the engine.
+ * that has done so several times is likely to go on, and its connection can be handed off to the
+ * engine.
  */
-import type { PgLoanTerms, PreparedStatement, Statement } from '../../session/index.js';
+import type { PgHandoffTerms, PreparedStatement, Statement } from '../../session/index.js';
 import { Patience } from '../../sockets/index.js';
 import type { BindMessage } from '../protocol/client-messages.js';
 import { commandTag } from '../protocol/command-tag.js';
@@ -11,7 +12,7 @@ import type { Stored } from './bound.js';
 import type { Portal } from './portal.js';
 import type { Statements } from './statements.js';
 
-/** Statements of one loan, those used last. */
+/** Statements of one handoff, those used last. */
 const MAX_STATEMENTS = 32;
 /** Bytes of a Bind but for its values, and of how these are sent: longer ones are not kept. */
 const MAX_PATTERN_BYTES = 16_384;
@@ -26,11 +27,11 @@ interface Pattern {
   readonly formats: readonly number[];
 }
 
-/** What can be lent. */
-export interface Lendable {
+/** What can be handed off. */
+export interface Eligible {
   readonly patterns: readonly Pattern[];
   readonly statements: readonly Statement[];
-  readonly terms: PgLoanTerms['statements'];
+  readonly terms: PgHandoffTerms['statements'];
 }
 
 export class Repetition {
@@ -75,13 +76,13 @@ export class Repetition {
     }
   }
 
-  /** After a Sync: what may be lent; null where it is not time. */
-  lendable(): Lendable | null {
+  /** After a Sync: what may be handed off; null where it is not time. */
+  eligible(): Eligible | null {
     if (!this.#patience.isTime) {
       return null;
     }
     const found = [...this.#patterns.values()].flatMap((pattern) => {
-      const statement = this.#isKnown(pattern) ? pattern.prepared.lent : null;
+      const statement = this.#isKnown(pattern) ? pattern.prepared.handedOff : null;
       return statement === null ? [] : [{ pattern, statement }];
     });
     return found.length === 0
@@ -93,7 +94,7 @@ export class Repetition {
         };
   }
 
-  /** A loan ended after so many executions. */
+  /** A handoff ended after so many executions. */
   returned(answered: number): void {
     this.#patience.returned(answered);
   }
@@ -127,7 +128,13 @@ function patternOf(name: string, prepared: PreparedStatement, portal: Portal): P
   };
 }
 
-function termsOf({ prepared, head, tail, header, formats }: Pattern): PgLoanTerms['statements'][0] {
+function termsOf({
+  prepared,
+  head,
+  tail,
+  header,
+  formats,
+}: Pattern): PgHandoffTerms['statements'][0] {
   return {
     head: [...head],
     tail: [...tail],

@@ -24,9 +24,9 @@ use crate::database::followers::Followers;
 use crate::jobs::Scheduled;
 use crate::query::QueryCache;
 use crate::runtime::admission::{Admission, CHEAP_ROWS, Turn};
-use crate::runtime::handoffs::Loans;
 use crate::runtime::log::{self, Level};
 use crate::runtime::metrics::{Gauges, Metrics};
+use crate::runtime::open_handoffs::Handoffs;
 use crate::runtime::pool::SharedPool;
 use crate::runtime::registry::{QueryRegistry, Registration, now_micros};
 use crate::runtime::resident::ResidentGuard;
@@ -40,7 +40,7 @@ pub const CLOSE_TIME: Duration = Duration::from_secs(3);
 pub struct Database {
     pub(crate) storage: Arc<Storage>,
     /// Connections that are answered here.
-    pub(crate) loans: Loans,
+    pub(crate) handoffs: Handoffs,
     pub(crate) session: Arc<PlanSession>,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
@@ -76,10 +76,10 @@ impl Database {
         Ok(snapshot.table(name).map(|table| describe_table(&table)))
     }
 
-    /// Stops a query, or ends a loan; false when none has this id. `gently`: what runs in a loan
-    /// may end first. Lock-free but for short locks.
+    /// Stops a query, or ends a handoff; false when none has this id. `gently`: what runs in a
+    /// handoff may end first. Lock-free but for short locks.
     pub fn cancel_query(&self, id: u64, gently: bool) -> bool {
-        self.loans.recall(id, gently) || self.cancel_query_of(id, None)
+        self.handoffs.revoke(id, gently) || self.cancel_query_of(id, None)
     }
 
     /// The same, if it is this user's.
@@ -145,7 +145,7 @@ impl Database {
             return Ok(());
         }
         let began = Instant::now();
-        self.loans.recall_all();
+        self.handoffs.recall_all();
         self.registry.cancel_all();
         self.workers.stop(within / 2);
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));

@@ -26,9 +26,9 @@ use crate::jobs::policies::Policies;
 use crate::jobs::{Jobs, Scheduled};
 use crate::query::QueryCache;
 use crate::runtime::admission::Admission;
-use crate::runtime::handoffs::Loans;
 use crate::runtime::lanes::Lanes;
 use crate::runtime::log::{self, Level};
+use crate::runtime::open_handoffs::Handoffs;
 use crate::runtime::registry::QueryRegistry;
 use crate::runtime::resident::{ResidentGuard, machine_memory};
 use crate::runtime::spill::runtime_environment;
@@ -100,7 +100,7 @@ fn assembled(options: &OpenOptions) -> EngineResult<Database> {
     Ok(Database {
         queries: QueryCache::start(workers.handle(), &storage),
         storage,
-        loans: Loans::default(),
+        handoffs: Handoffs::default(),
         session,
         sources: Arc::new(sources),
         registry,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Metrics {
     /// Statements executed.
     pub(crate) statements: Counter,
-    /// Those of them that a loan of their connection executed.
-    pub(crate) lent_statements: Counter,
+    /// Those of them that a handoff of their connection executed.
+    pub(crate) fast_path_statements: Counter,
     /// Those of them whose result was cached for their values.
     pub(crate) cached_results: Counter,
     /// Statements that failed.
@@ -67,7 +67,7 @@ impl Metrics {
     pub(crate) fn to_json(&self, gauges: &Gauges) -> serde_json::Value {
         serde_json::json!({
             "statements_total": self.statements.get(),
-            "lent_statements_total": self.lent_statements.get(),
+            "fast_path_statements_total": self.fast_path_statements.get(),
             "cached_results_total": self.cached_results.get(),
             "statement_failures_total": self.failures.get(),
             "rows_returned_total": self.rows_returned.get(),

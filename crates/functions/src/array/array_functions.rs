@@ -499,8 +499,8 @@ fn build_rows(call: &Call<'_>, count: usize) -> Result<ArrayRef> {
     }
     let is_array =
         |index: usize| -> Result<bool> { Ok(DoubleArrays::new(&call.array(index)?.0).is_some()) };
-    let lender = if is_array(1)? { Some(Arrays::of(call, 1)?) } else { None };
-    let size = if lender.is_none() { Some(call.primitive::<Int64Type>(1)?) } else { None };
+    let owner = if is_array(1)? { Some(Arrays::of(call, 1)?) } else { None };
+    let size = if owner.is_none() { Some(call.primitive::<Int64Type>(1)?) } else { None };
     let mut fillers = Vec::with_capacity(count);
     for index in 2..count + 2 {
         fillers.push(if is_array(index)? {
@@ -510,8 +510,8 @@ fn build_rows(call: &Call<'_>, count: usize) -> Result<ArrayRef> {
         });
     }
     build_arrays(call.rows, if count == 1 { 1 } else { 2 }, |row, out| {
-        let length = match (&lender, &size) {
-            (Some(lender), _) => lender.get(row).map(|array| array.values.len() as i64),
+        let length = match (&owner, &size) {
+            (Some(owner), _) => owner.get(row).map(|array| array.values.len() as i64),
             (_, Some(size)) => size.get(row),
             _ => None,
         };

@@ -1,4 +1,4 @@
-//! The life of a loan: read what comes, run queries, write answers, until it ends. What a client
+//! The life of a handoff: read what comes, run queries, write answers, until it ends. What a client
 //! says, and how it is answered, is its protocol's: `pg`, `http`.
 
 use std::future::{Future, poll_fn};
@@ -12,26 +12,26 @@ use std::time::{Duration, Instant};
 use tidemark_border::{ExecuteOptions, RowFormat};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-use super::loan::{HandBack, Loan};
+use super::connection::{Handoff, HandoffResult};
 use super::terms::Terms;
 use crate::statement::ExecuteReply;
 
-/// A loan ends where it has lasted so long, where its client sends nothing for so long, or takes
+/// A handoff ends where it has lasted so long, where its client sends nothing for so long, or takes
 /// nothing.
-const LOAN_TIME: Duration = Duration::from_secs(1);
+const HANDOFF_TIME: Duration = Duration::from_secs(1);
 /// Bytes read at once.
 const READ_BYTES: usize = 16 * 1024;
 /// Bytes of answers from which they are written before the next execution.
 const MAX_OUTPUT: usize = 64 * 1024;
-/// Executions of one loan, at most: the time that each took is kept until it ends.
+/// Executions of one handoff, at most: the time that each took is kept until it ends.
 const MAX_EXECUTIONS: usize = 64 * 1024;
 /// Executions after which other clients have their turn, and microseconds that they take.
 const TURN: usize = 32;
 const TURN_MICROS: u64 = 5_000;
 
-/// Why a loan ends.
+/// Why a handoff ends.
 pub(super) enum End {
-    /// Something else came, or nothing, or it was recalled.
+    /// Something else came, or nothing, or it was revoked.
     Back,
     Failed(EngineError),
     More(ExecuteReply),
@@ -47,11 +47,11 @@ pub(super) enum Step {
     End(End),
 }
 
-/// Answers the client of a loan until it ends.
-pub(super) async fn serve(loan: &Loan) -> HandBack {
+/// Answers the client of a handoff until it ends.
+pub(super) async fn serve(handoff: &Handoff) -> HandoffResult {
     let mut served = Served {
-        loan,
-        stream: &loan.stream,
+        handoff,
+        stream: &handoff.stream,
         began: Instant::now(),
         input: Vec::new(),
         space: vec![0; READ_BYTES],
@@ -61,7 +61,7 @@ pub(super) async fn serve(loan: &Loan) -> HandBack {
         micros: Vec::new(),
     };
     let end = served.answer().await;
-    // What cannot be written in time is written by the lender.
+    // What cannot be written in time is written by the owner.
     let _ = served.flush().await;
     let Served { mut input, read, output, last, micros, .. } = served;
     input.drain(..read);
@@ -70,11 +70,11 @@ pub(super) async fn serve(loan: &Loan) -> HandBack {
         End::Failed(error) => (Some(error), None),
         End::More(reply) => (None, Some(reply)),
     };
-    HandBack { bytes: input, unsent: output, last, failure, reply, micros }
+    HandoffResult { bytes: input, unsent: output, last, failure, reply, micros }
 }
 
 pub(super) struct Served<'l> {
-    pub(super) loan: &'l Loan,
+    pub(super) handoff: &'l Handoff,
     stream: &'l TcpStream,
     began: Instant,
     pub(super) input: Vec<u8>,
@@ -95,7 +95,7 @@ impl Served<'_> {
             if self.is_over() {
                 return End::Back;
             }
-            let step = match &self.loan.terms {
+            let step = match &self.handoff.terms {
                 Terms::Pg(terms) => self.pg_step(terms).await,
                 Terms::Http(terms) => self.http_step(terms).await,
             };
@@ -121,32 +121,32 @@ impl Served<'_> {
     }
 
     fn is_over(&self) -> bool {
-        let is_late = self.last.is_none() && self.began.elapsed() >= LOAN_TIME;
+        let is_late = self.last.is_none() && self.began.elapsed() >= HANDOFF_TIME;
         let is_full = self.micros.len() >= MAX_EXECUTIONS;
-        is_late || is_full || self.loan.control.is_recalled()
+        is_late || is_full || self.handoff.control.is_recalled()
     }
 
     /// Counts an execution that began at `started`.
     pub(super) fn executed(&mut self, started: Instant) {
-        self.loan.database.metrics.lent_statements.add(1);
+        self.handoff.database.metrics.fast_path_statements.add(1);
         let micros = started.elapsed().as_micros();
         self.micros.push(u32::try_from(micros).unwrap_or(u32::MAX));
     }
 
-    /// Runs a statement of the loan; `parameters` are a row of its parameters.
+    /// Runs a statement of the handoff; `parameters` are a row of its parameters.
     pub(super) async fn execute(
         &self,
         statement: usize,
         parameters: Vec<u8>,
         options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
-        let Loan { database, control, statements, .. } = self.loan;
+        let Handoff { database, control, statements, .. } = self.handoff;
         let statement = Arc::clone(&statements[statement]);
         let registration = statement.register(&options)?;
         if !control.begins(&registration.token) {
             control.ended();
-            // The lender decides whether it may run at all.
-            return Err(EngineError::new(ErrorCode::Replan, "the loan was recalled"));
+            // The owner decides whether it may run at all.
+            return Err(EngineError::new(ErrorCode::Replan, "the handoff was revoked"));
         }
         let handle = database.handle();
         let here = statement.is_immediate();
@@ -166,7 +166,7 @@ impl Served<'_> {
         let result = poll_fn(|cx| {
             let polled = Pin::new(&mut task).poll(cx);
             // Who has only said all that he will is answered what comes soon.
-            if polled.is_pending() && started.elapsed() >= LOAN_TIME {
+            if polled.is_pending() && started.elapsed() >= HANDOFF_TIME {
                 control.stop_if_left();
             }
             polled
@@ -178,10 +178,10 @@ impl Served<'_> {
 
     /// How an execution goes that answers all rows at once.
     pub(super) fn options(&self, rows: RowFormat) -> ExecuteOptions {
-        let Loan { database, timeout_ms, .. } = self.loan;
+        let Handoff { database, timeout_ms, .. } = self.handoff;
         ExecuteOptions {
             rows,
-            query_id: Some(database.loans.next_execution()),
+            query_id: Some(database.handoffs.next_execution()),
             text: None,
             skip: 0,
             take: None,
@@ -194,19 +194,19 @@ impl Served<'_> {
         }
     }
 
-    /// Reads more; false where the loan ends.
+    /// Reads more; false where the handoff ends.
     async fn receive(&mut self) -> bool {
         self.input.drain(..self.read);
         self.read = 0;
         let since = Instant::now();
-        let (stream, control) = (self.stream, &self.loan.control);
+        let (stream, control) = (self.stream, &self.handoff.control);
         let space = self.space.as_mut_slice();
         let count = poll_fn(|cx| {
             control.wait(cx.waker());
             match uninterrupted(|| (&*stream).read(&mut *space)) {
                 Ok(count) => Poll::Ready(count),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    let is_over = control.is_recalled() || since.elapsed() >= LOAN_TIME;
+                    let is_over = control.is_recalled() || since.elapsed() >= HANDOFF_TIME;
                     if is_over { Poll::Ready(0) } else { Poll::Pending }
                 }
                 Err(_) => Poll::Ready(0),
@@ -220,7 +220,7 @@ impl Served<'_> {
     /// Writes what was answered; false where that is not possible in time.
     async fn flush(&mut self) -> bool {
         let since = Instant::now();
-        let (stream, control) = (self.stream, &self.loan.control);
+        let (stream, control) = (self.stream, &self.handoff.control);
         let output = &mut self.output;
         let mut written = 0;
         let is_done = poll_fn(|cx| {
@@ -229,7 +229,7 @@ impl Served<'_> {
                 match uninterrupted(|| (&*stream).write(&output[written..])) {
                     Ok(count) => written += count,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        let is_over = control.is_recalled() || since.elapsed() >= LOAN_TIME;
+                        let is_over = control.is_recalled() || since.elapsed() >= HANDOFF_TIME;
                         return if is_over { Poll::Ready(false) } else { Poll::Pending };
                     }
                     Err(_) => return Poll::Ready(false),

@@ -1,8 +1,8 @@
-//! Loans of HTTP: requests that are alike but for the text of their query.
+//! Handoffs of HTTP: requests that are alike but for the text of their query.
 
 use std::time::{Instant, SystemTime};
 
-use tidemark_border::{ExecuteOptions, HttpLoan, Summary};
+use tidemark_border::{ExecuteOptions, HttpHandoff, Summary};
 use tidemark_types::ErrorCode;
 use tidemark_wire::{HttpMessage, http_date, next_request};
 
@@ -23,7 +23,7 @@ impl Served<'_> {
         };
         let found = if may_hold_secret(&text) { None } else { terms.shapes.find(&text) };
         let Some((query, parameters)) = found else { return Step::End(End::Back) };
-        let HttpLoan { rows, skip, take, count_all, .. } = &terms.loan;
+        let HttpHandoff { rows, skip, take, count_all, .. } = &terms.handoff;
         let options = ExecuteOptions {
             text: (!parameters.is_empty()).then(|| text.clone()),
             skip: *skip,
@@ -34,7 +34,7 @@ impl Served<'_> {
         let started = Instant::now();
         let reply = match self.execute(query, parameters, options).await {
             Ok(reply) => reply,
-            // It is answered where it was lent, and nothing of it is counted twice there.
+            // It is answered where it was handed off, and nothing of it is counted twice there.
             Err(error) if error.code == ErrorCode::Replan => return Step::End(End::Back),
             Err(error) => {
                 self.executed(started);
@@ -62,26 +62,26 @@ struct Answer<'a> {
 impl Answer<'_> {
     /// Writes it; false where it is too large.
     fn write(&self, chunk: Option<&Chunk>, summary: &Summary, out: &mut Vec<u8>) -> bool {
-        let HttpTerms { loan, shapes, .. } = self.terms;
+        let HttpTerms { handoff, shapes, .. } = self.terms;
         let mut begin = Vec::new();
-        if loan.names_query {
+        if handoff.names_query {
             begin.extend_from_slice(b"{\"query\":");
             // Writing to memory, a text cannot fail.
             let _ = serde_json::to_writer(&mut begin, self.text);
         }
         begin.extend_from_slice(shapes.columns(self.query).as_bytes());
         let rows = chunk.map_or(&[][..], |chunk| chunk.bytes.as_slice());
-        let count = match (loan.count_all, summary.rows_returned) {
+        let count = match (handoff.count_all, summary.rows_returned) {
             (true, _) => summary.rows_total,
             (false, 0) => 0,
-            (false, rows) => loan.skip + rows,
+            (false, rows) => handoff.skip + rows,
         };
-        let end = format!("],\"count\":{count}{}", loan.end);
+        let end = format!("],\"count\":{count}{}", handoff.end);
         let length = begin.len() + rows.len() + end.len();
-        if length > loan.largest {
+        if length > handoff.largest {
             return false;
         }
-        let [to_length, to_date, behind] = &loan.head;
+        let [to_length, to_date, behind] = &handoff.head;
         out.extend_from_slice(to_length.as_bytes());
         out.extend_from_slice(length.to_string().as_bytes());
         out.extend_from_slice(to_date.as_bytes());

@@ -1,6 +1,6 @@
 /**
  * Clients that want to find out whether the engine or the server answers them, or that keep what
- * they are lent for themselves.
+ * they are handed off for themselves.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -14,7 +14,7 @@ import {
   DESCRIBE,
   EXECUTE,
   FLUSH,
-  lent,
+  handedOff,
   login,
   parse,
   run,
@@ -24,15 +24,15 @@ import {
 } from './repeating.js';
 import { pgClient } from '../pg-client.js';
 
-let lending: TestServer;
+let handingOff: TestServer;
 let plain: TestServer;
 
 test.before(async () => {
-  [lending, plain] = await startBoth();
+  [handingOff, plain] = await startBoth();
 });
 
 test.after.always(async () => {
-  await Promise.all([lending, plain].map((server) => server.stop()));
+  await Promise.all([handingOff, plain].map((server) => server.stop()));
 });
 
 async function client(t: ExecutionContext, server: TestServer): Promise<RawClient> {
@@ -43,18 +43,18 @@ async function client(t: ExecutionContext, server: TestServer): Promise<RawClien
   return one;
 }
 
-/** Executes until the connection is lent, however seldom that was worth it before. */
-async function lend(one: RawClient, messages: readonly Buffer[]): Promise<void> {
+/** Executes until the connection is handed off, however seldom that was worth it before. */
+async function handOff(one: RawClient, messages: readonly Buffer[]): Promise<void> {
   for (let tries = 0; tries < 20; tries += 1) {
     await answers(one, Array.from({ length: 70 }, () => messages).flat());
-    const before = await lent(lending);
+    const before = await handedOff(handingOff);
     await answers(one, messages);
     await answers(one, messages);
-    if ((await lent(lending)) > before) {
+    if ((await handedOff(handingOff)) > before) {
       return;
     }
   }
-  throw new Error('the connection is not lent');
+  throw new Error('the connection is not handed off');
 }
 
 const PORTAL = (type: string): Buffer => clientMessage(type, Buffer.from('P'), '');
@@ -73,17 +73,17 @@ const AFTERWARDS: readonly (readonly [string, readonly Buffer[]])[] = [
 
 for (const [name, more] of AFTERWARDS) {
   test.serial(`between an Execute and its Sync: ${name}`, async (t) => {
-    const [a, b] = await Promise.all([client(t, lending), client(t, plain)]);
+    const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
     const good = [bind('n', ['3']), EXECUTE, SYNC];
     for (const one of [a, b]) {
       await answers(one, [parse('n', 'SELECT x FROM long_sequence($1::long)'), SYNC]);
     }
-    await lend(a, good);
+    await handOff(a, good);
     for (const results of [[], [1]]) {
       const odd = [bind('n', ['2'], { results }), EXECUTE, ...more, SYNC];
       t.deepEqual(await answers(a, odd), await answers(b, odd));
       await answers(a, Array.from({ length: 70 }, () => odd.slice(0, 2).concat(SYNC)).flat());
-      await lend(a, [bind('n', ['3'], { results }), EXECUTE, SYNC]);
+      await handOff(a, [bind('n', ['3'], { results }), EXECUTE, SYNC]);
       t.deepEqual(await answers(a, odd), await answers(b, odd));
     }
   });
@@ -94,23 +94,23 @@ const LONG =
 
 /** The identifiers of the queries that take long. */
 async function longQueries(): Promise<number[]> {
-  const rows = await run(lending, 'SELECT query_id, query FROM query_activity()');
+  const rows = await run(handingOff, 'SELECT query_id, query FROM query_activity()');
   return rows.filter(([, text]) => String(text).includes('CROSS JOIN')).map(([id]) => Number(id));
 }
 
-/** How many of them loans run. */
-async function lentQueries(): Promise<number> {
+/** How many of them handoffs run. */
+async function handoffQueries(): Promise<number> {
   return (await longQueries()).filter((id) => id >= 2 ** 48).length;
 }
 
-/** A client whose lent query runs for long. */
+/** A client whose handed off query runs for long. */
 async function busy(t: ExecutionContext): Promise<RawClient> {
-  const one = await client(t, lending);
+  const one = await client(t, handingOff);
   await answers(one, [parse('l', LONG), SYNC]);
-  await lend(one, [bind('l', ['1']), EXECUTE, SYNC]);
-  const before = await lentQueries();
+  await handOff(one, [bind('l', ['1']), EXECUTE, SYNC]);
+  const before = await handoffQueries();
   one.send(bind('l', ['10000000']), EXECUTE, SYNC);
-  await until(async () => (await lentQueries()) > before, 'the query runs');
+  await until(async () => (await handoffQueries()) > before, 'the query runs');
   return one;
 }
 
@@ -142,11 +142,11 @@ for (const [name, leave] of Object.entries(LEAVES)) {
 }
 
 test.serial('queries that take long keep nobody else from answers', async (t) => {
-  const others = await Promise.all(Array.from({ length: 8 }, () => client(t, lending)));
+  const others = await Promise.all(Array.from({ length: 8 }, () => client(t, handingOff)));
   const good = [bind('n', ['3']), EXECUTE, SYNC];
   for (const one of others) {
     await answers(one, [parse('n', 'SELECT x FROM long_sequence($1::long)'), SYNC]);
-    await lend(one, good);
+    await handOff(one, good);
   }
   await Promise.all([busy(t), busy(t), busy(t)]);
   for (const one of others) {
@@ -158,11 +158,11 @@ test.serial('queries that take long keep nobody else from answers', async (t) =>
 
 test.serial('a client that has said all that it will is answered whole', async (t) => {
   const ends = [];
-  for (const server of [lending, plain]) {
+  for (const server of [handingOff, plain]) {
     const one = await client(t, server);
     await answers(one, [parse('n', 'SELECT x FROM long_sequence($1::long)'), SYNC]);
     const good = [bind('n', ['3']), EXECUTE, SYNC];
-    await (server === lending ? lend(one, good) : answers(one, good));
+    await (server === handingOff ? handOff(one, good) : answers(one, good));
     one.socket.end(Buffer.concat([...good, ...good, ...good.slice(0, 2)]));
     ends.push((await one.until('never')).map(shown));
   }
@@ -172,7 +172,7 @@ test.serial('a client that has said all that it will is answered whole', async (
 });
 
 test.serial('names and parameters of all lengths', async (t) => {
-  const [a, b] = await Promise.all([client(t, lending), client(t, plain)]);
+  const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
   const name = 'n'.repeat(64 * 1024);
   const list = Array.from({ length: 2_000 }, (_, index) => `$${index + 1}::varchar`).join(', ');
   for (const one of [a, b]) {
@@ -198,7 +198,7 @@ test.serial('names and parameters of all lengths', async (t) => {
   }
 });
 
-test.serial('what the server itself answers is not lent', async (t) => {
+test.serial('what the server itself answers is not handed off', async (t) => {
   const acl = await startTestServer({
     set: ['acl.enabled=true', 'pg.auth.method=cleartext'],
   });
@@ -217,10 +217,10 @@ test.serial('what the server itself answers is not lent', async (t) => {
       t.is(bound, '2 ');
     }
   }
-  t.notRegex(acl.log(), /loan_failed/);
+  t.notRegex(acl.log(), /handoff_failed/);
 });
 
-test.serial('encrypted connections are not lent', async (t) => {
+test.serial('encrypted connections are not handed off', async (t) => {
   const folder = new CertificateFolder();
   folder.make('server');
   const set = [...folder.settings('server'), 'metrics.enabled=true'];
@@ -237,13 +237,13 @@ test.serial('encrypted connections are not lent', async (t) => {
     const query = { name: 'n', text: 'SELECT x FROM long_sequence($1::long)', values: [2] };
     t.is((await one.query(query)).rows.length, 2);
   }
-  t.notRegex(server.log(), /loan_failed/);
+  t.notRegex(server.log(), /handoff_failed/);
 });
 
 test.serial('a table that is made anew between two executions', async (t) => {
-  const [a, b] = await Promise.all([client(t, lending), client(t, plain)]);
+  const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
   const both = async (statement: string): Promise<void> => {
-    await Promise.all([run(lending, statement), run(plain, statement)]);
+    await Promise.all([run(handingOff, statement), run(plain, statement)]);
   };
   const same = async (messages: readonly Buffer[]): Promise<void> => {
     t.deepEqual(await answers(a, messages), await answers(b, messages));

@@ -12,15 +12,15 @@ interface Handle {
   readStop(): number;
 }
 
-/** What is read from a socket when it is lent. */
-interface LentSocket {
+/** What is read from a socket when it is handed off. */
+interface HandoffSocket {
   readonly descriptor: number;
   /** Reads again. */
   resume(): void;
 }
 
-/** Stops reading; null where the socket cannot be lent, which then reads on. */
-export function stopReading(socket: Socket): LentSocket | null {
+/** Stops reading; null where the socket cannot be handed off, which then reads on. */
+export function stopReading(socket: Socket): HandoffSocket | null {
   const handle = handleOf(socket);
   const isQuiet =
     !socket.destroyed &&
@@ -56,14 +56,14 @@ function handleOf(socket: Socket): Handle | null {
   return isWhole ? (handle as Handle) : null;
 }
 
-/** Questions of a kind in a row before a connection is lent for the first time. */
+/** Questions of a kind in a row before a connection is handed off for the first time. */
 const FIRST_RUNS = 3;
-/** After loans that were soon over. */
+/** After handoffs that were soon over. */
 const MAX_RUNS = 64;
-/** A loan with fewer answers is not worth its two crossings. */
+/** A handoff with fewer answers is not worth its two crossings. */
 const FEW_ANSWERED = 16;
 
-/** When a client that repeats itself has done so often enough to be lent. */
+/** When a client that repeats itself has done so often enough to be handed off. */
 export class Patience {
   #runs = 0;
   #runsNeeded = FIRST_RUNS;
@@ -87,7 +87,7 @@ export class Patience {
     return this.#runs + runs >= this.#runsNeeded;
   }
 
-  /** A loan ended after so many answers. */
+  /** A handoff ended after so many answers. */
   returned(answered: number): void {
     const isWorthIt = answered >= FEW_ANSWERED;
     this.#runs = 0;

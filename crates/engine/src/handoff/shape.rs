@@ -1,29 +1,29 @@
-//! The query of a loan that a text is one of, and with which values.
+//! The query of a handoff that a text is one of, and with which values.
 
 use tidemark_ast::LiftedQuery;
-use tidemark_border::LentQuery;
+use tidemark_border::HandoffQuery;
 
 /// The beginning of a row of parameters: all of them are texts.
 const ALL_TEXT: [u8; 2] = [0, 0];
 
-/// The queries of a loan.
+/// The queries of a handoff.
 #[derive(Debug)]
-pub(super) struct Shapes(Vec<LentQuery>);
+pub(super) struct Shapes(Vec<HandoffQuery>);
 
 impl Shapes {
-    pub(super) fn new(queries: Vec<LentQuery>) -> Self {
+    pub(super) fn new(queries: Vec<HandoffQuery>) -> Self {
         Self(queries)
     }
 
     /// The query that a text is, or else is lifted to, and its row of parameters; of no parameters
     /// no row.
     pub(super) fn find(&self, text: &str) -> Option<(usize, Vec<u8>)> {
-        let is_text = |query: &LentQuery| query.types.is_empty() && query.text == text;
+        let is_text = |query: &HandoffQuery| query.types.is_empty() && query.text == text;
         if let Some(at) = self.0.iter().position(is_text) {
             return Some((at, Vec::new()));
         }
         let lifted = LiftedQuery::of(text)?;
-        let is_lifted = |query: &LentQuery| {
+        let is_lifted = |query: &HandoffQuery| {
             let types = query.types.iter().map(Option::as_deref);
             query.text == lifted.text && types.eq(lifted.types.iter().copied())
         };
@@ -50,9 +50,9 @@ fn row_of(lifted: &LiftedQuery<'_>) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn query(text: &str, types: &[&str]) -> LentQuery {
+    fn query(text: &str, types: &[&str]) -> HandoffQuery {
         let types = types.iter().map(|of| (*of != "TEXT").then(|| (*of).to_owned())).collect();
-        LentQuery { text: text.to_owned(), types, columns: String::new() }
+        HandoffQuery { text: text.to_owned(), types, columns: String::new() }
     }
 
     fn values(row: &[u8]) -> Vec<String> {

@@ -1,4 +1,4 @@
-/** Which connections may be lent to the engine, and what is known of each. */
+/** Which connections may be handed off to the engine, and what is known of each. */
 import type { Socket } from 'node:net';
 
 import { type Authenticator, readCredentials } from '../../auth/index.js';
@@ -6,14 +6,14 @@ import { KEYS } from '../../config/index.js';
 import { chooseCoding } from '../request/negotiation.js';
 import { MIN_COMPRESSED_BYTES } from '../response/compression.js';
 import type { HttpContext, HttpServices } from '../route.js';
-import { type LoanLimits, RepeatedRequests } from './repeated-requests.js';
+import { type HandoffLimits, RepeatedRequests } from './repeated-requests.js';
 
 export type { Answered } from './repeated-requests.js';
 
 /** Longer requests hardly repeat each other. */
 const MAX_REQUEST_LENGTH = 8_192;
 
-class RequestLoans {
+class RequestHandoffs {
   readonly #services: HttpServices;
   /** The most bytes of an answer that leaves in one piece. */
   readonly #largest: number;
@@ -25,7 +25,7 @@ class RequestLoans {
     this.#largest = largest;
   }
 
-  /** What the client of a request repeats; null where it is not to be lent. */
+  /** What the client of a request repeats; null where it is not to be handed off. */
   of(context: HttpContext): RepeatedRequests | null {
     const { socket } = context.req;
     if (context.method !== 'GET' || 'encrypted' in socket) {
@@ -34,15 +34,15 @@ class RequestLoans {
     let known = this.#known.get(socket);
     if (known === undefined) {
       known = new RepeatedRequests(socket, (error) => {
-        this.#services.logger.child('http').error('loan_failed', { error });
+        this.#services.logger.child('http').error('handoff_failed', { error });
       });
       this.#known.set(socket, known);
     }
     return known;
   }
 
-  /** What a loan for requests like this may take and give; null where its login may run out. */
-  limits(context: HttpContext): LoanLimits | null {
+  /** What a handoff for requests like this may take and give; null where its login may run out. */
+  limits(context: HttpContext): HandoffLimits | null {
     const { config, authenticator } = this.#services;
     if (!isLasting(context, authenticator)) {
       return null;
@@ -55,9 +55,9 @@ class RequestLoans {
   }
 }
 
-/** Null where loans are switched off. */
-export function requestLoans(services: HttpServices, largest: number): RequestLoans | null {
-  return services.config.get(KEYS.httpLoans) ? new RequestLoans(services, largest) : null;
+/** Null where handoffs are switched off. */
+export function requestHandoffs(services: HttpServices, largest: number): RequestHandoffs | null {
+  return services.config.get(KEYS.httpHandoffs) ? new RequestHandoffs(services, largest) : null;
 }
 
 /**

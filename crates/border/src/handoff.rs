@@ -8,8 +8,8 @@ use crate::RowFormat;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct LoanSpec {
-    /// What the loan is called, as queries are: nothing else that runs may have it.
+pub struct HandoffSpec {
+    /// What the handoff is called, as queries are: nothing else that runs may have it.
     pub id: u64,
     /// Milliseconds until a statement is given up; 0: no limit.
     pub timeout_ms: u64,
@@ -23,27 +23,27 @@ pub struct LoanSpec {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Conversation {
     /// The wire protocol of `PostgreSQL`.
-    Pg(PgLoan),
+    Pg(PgHandoff),
     /// HTTP.
-    Http(Box<HttpLoan>),
+    Http(Box<HttpHandoff>),
 }
 
 /// Prepared queries that a client binds to other values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct PgLoan {
+pub struct PgHandoff {
     /// Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
     pub nanoseconds: bool,
     /// How each statement is bound.
-    pub statements: Vec<LentStatement>,
+    pub statements: Vec<HandoffStatement>,
 }
 
 /// A statement that its client binds to other values. Bytes are numbers of 8 bits.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct LentStatement {
+pub struct HandoffStatement {
     /// The body of its Bind up to the count of the values.
     pub head: Vec<u8>,
     /// The body of its Bind behind the values.
@@ -60,7 +60,7 @@ pub struct LentStatement {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct HttpLoan {
+pub struct HttpHandoff {
     /// What a request begins with, up to the text of its query.
     pub before: String,
     /// What follows the text, to the end of the request.
@@ -85,14 +85,14 @@ pub struct HttpLoan {
     /// What follows the count of the rows.
     pub end: String,
     /// The queries.
-    pub queries: Vec<LentQuery>,
+    pub queries: Vec<HandoffQuery>,
 }
 
 /// A query, or all queries that differ in their literals alone.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct LentQuery {
+pub struct HandoffQuery {
     /// The text of the query, or of the query with parameters that texts are lifted to.
     pub text: String,
     /// The types of its literals, which are the parameters of the statement; none for texts.

@@ -1,18 +1,18 @@
-//! A loan: the socket, what its client may send, and what comes back.
+//! A handoff: the socket, what its client may send, and what comes back.
 
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use tidemark_border::LoanSpec;
+use tidemark_border::HandoffSpec;
 use tidemark_types::{EngineError, EngineResult, failpoint};
 
 use super::terms::Terms;
 use crate::database::{Database, from_json};
-use crate::runtime::handoffs::Control;
+use crate::runtime::open_handoffs::Control;
 use crate::statement::{ExecuteReply, Statement};
 
-/// What comes back when a loan ends.
-pub struct HandBack {
+/// What comes back when a handoff ends.
+pub struct HandoffResult {
     /// What the client sent and was not answered.
     pub bytes: Vec<u8>,
     /// What the client is to be sent before anything else.
@@ -27,8 +27,8 @@ pub struct HandBack {
     pub micros: Vec<u32>,
 }
 
-/// A connection that is lent, until this is dropped.
-pub struct Loan {
+/// A connection that is handed off, until this is dropped.
+pub struct Handoff {
     pub(super) database: Arc<Database>,
     id: u64,
     pub(super) control: Arc<Control>,
@@ -38,9 +38,9 @@ pub struct Loan {
     pub(super) terms: Terms,
 }
 
-impl Loan {
+impl Handoff {
     /// Takes a socket over. Its owner reads and writes nothing until `run` ends. `spec` is
-    /// the JSON of a [`LoanSpec`], which names the statements in their order.
+    /// the JSON of a [`HandoffSpec`], which names the statements in their order.
     pub fn take(
         database: &Arc<Database>,
         descriptor: i32,
@@ -49,24 +49,24 @@ impl Loan {
     ) -> EngineResult<Self> {
         failpoint::hit("engine.lend")?;
         database.check_open()?;
-        let LoanSpec { id, timeout_ms, conversation } = from_json(spec, "loan")?;
+        let HandoffSpec { id, timeout_ms, conversation } = from_json(spec, "handoff")?;
         let terms = Terms::new(conversation)?;
         if terms.statements() != statements.len() {
-            return Err(EngineError::internal("a loan of other statements than it names"));
+            return Err(EngineError::internal("a handoff of other statements than it names"));
         }
         let duplicated = tidemark_vfs::duplicate_socket(descriptor);
         let stream = duplicated.map_err(|error| EngineError::io("cannot take a socket", &error))?;
         let control = Arc::<Control>::default();
-        if !database.loans.begin(id, &control) {
-            return Err(EngineError::internal(format!("loan {id} is open already")));
+        if !database.handoffs.begin(id, &control) {
+            return Err(EngineError::internal(format!("handoff {id} is open already")));
         }
         let (database, stream) = (Arc::clone(database), Arc::new(stream));
         Ok(Self { database, id, control, stream, timeout_ms, statements, terms })
     }
 }
 
-impl Drop for Loan {
+impl Drop for Handoff {
     fn drop(&mut self) {
-        self.database.loans.end(self.id);
+        self.database.handoffs.end(self.id);
     }
 }

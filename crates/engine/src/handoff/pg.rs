@@ -1,4 +1,4 @@
-//! Loans of the wire protocol: Bind, Execute and Sync.
+//! Handoffs of the wire protocol: Bind, Execute and Sync.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ impl Served<'_> {
     pub(super) async fn pg_step(&mut self, terms: &PgTerms) -> Step {
         match next_message(&self.input[self.read..], &terms.patterns) {
             PgMessage::Run { pattern, values, is_described, len } => {
-                let statement = &terms.loan.statements[pattern];
+                let statement = &terms.handoff.statements[pattern];
                 // No value, no row.
                 let parameters = match values.len() {
                     ..=2 => Vec::new(),
@@ -27,7 +27,7 @@ impl Served<'_> {
                 }
                 let rows = RowFormat::Pg {
                     format_codes: statement.format_codes.clone(),
-                    nanoseconds: terms.loan.nanoseconds,
+                    nanoseconds: terms.handoff.nanoseconds,
                 };
                 let options = self.options(rows);
                 self.pg_run(Run { pattern, len, answered }, parameters, options).await

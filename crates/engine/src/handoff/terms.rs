@@ -1,6 +1,6 @@
-//! What the client of a loan may send, in the words of its protocol, and how it is answered.
+//! What the client of a handoff may send, in the words of its protocol, and how it is answered.
 
-use tidemark_border::{Conversation, HttpLoan, LentStatement, PgLoan};
+use tidemark_border::{Conversation, HandoffStatement, HttpHandoff, PgHandoff};
 use tidemark_ingest::are_texts;
 use tidemark_types::{EngineError, EngineResult};
 use tidemark_wire::{BindPattern, RequestPattern};
@@ -8,7 +8,7 @@ use tidemark_wire::{BindPattern, RequestPattern};
 use super::shape::Shapes;
 
 /// What the client may send, and how it is answered.
-#[expect(clippy::large_enum_variant, reason = "one for each loan, behind a pointer")]
+#[expect(clippy::large_enum_variant, reason = "one for each handoff, behind a pointer")]
 pub(super) enum Terms {
     Pg(PgTerms),
     Http(HttpTerms),
@@ -17,8 +17,8 @@ pub(super) enum Terms {
 impl Terms {
     pub(super) fn new(conversation: Conversation) -> EngineResult<Self> {
         Ok(match conversation {
-            Conversation::Pg(loan) => Self::Pg(PgTerms::new(loan)?),
-            Conversation::Http(loan) => Self::Http(HttpTerms::new(*loan)?),
+            Conversation::Pg(handoff) => Self::Pg(PgTerms::new(handoff)?),
+            Conversation::Http(handoff) => Self::Http(HttpTerms::new(*handoff)?),
         })
     }
 
@@ -33,18 +33,18 @@ impl Terms {
 
 /// What a client of the wire protocol may send.
 pub(super) struct PgTerms {
-    pub(super) loan: PgLoan,
+    pub(super) handoff: PgHandoff,
     pub(super) patterns: Vec<BindPattern>,
 }
 
 impl PgTerms {
-    fn new(loan: PgLoan) -> EngineResult<Self> {
-        let pattern = |of: &LentStatement| {
+    fn new(handoff: PgHandoff) -> EngineResult<Self> {
+        let pattern = |of: &HandoffStatement| {
             let is_text = are_texts(&of.header)?;
             Ok(BindPattern { head: of.head.clone(), tail: of.tail.clone(), is_text })
         };
-        let patterns = loan.statements.iter().map(pattern).collect::<EngineResult<_>>()?;
-        Ok(Self { loan, patterns })
+        let patterns = handoff.statements.iter().map(pattern).collect::<EngineResult<_>>()?;
+        Ok(Self { handoff, patterns })
     }
 
     fn statements(&self) -> usize {
@@ -54,25 +54,25 @@ impl PgTerms {
 
 /// What a client of HTTP may send.
 pub(super) struct HttpTerms {
-    pub(super) loan: HttpLoan,
+    pub(super) handoff: HttpHandoff,
     pub(super) pattern: RequestPattern,
     pub(super) shapes: Shapes,
     statements: usize,
 }
 
 impl HttpTerms {
-    fn new(mut loan: HttpLoan) -> EngineResult<Self> {
-        let queries = std::mem::take(&mut loan.queries);
+    fn new(mut handoff: HttpHandoff) -> EngineResult<Self> {
+        let queries = std::mem::take(&mut handoff.queries);
         let pattern = RequestPattern {
-            before: loan.before.clone().into_bytes(),
-            after: loan.after.clone().into_bytes(),
-            longest: loan.longest,
+            before: handoff.before.clone().into_bytes(),
+            after: handoff.after.clone().into_bytes(),
+            longest: handoff.longest,
         };
         if pattern.before.is_empty() || pattern.after.is_empty() {
-            return Err(EngineError::internal("a loan of requests without an end"));
+            return Err(EngineError::internal("a handoff of requests without an end"));
         }
         let statements = queries.len();
-        Ok(Self { loan, pattern, shapes: Shapes::new(queries), statements })
+        Ok(Self { handoff, pattern, shapes: Shapes::new(queries), statements })
     }
 
     fn statements(&self) -> usize {

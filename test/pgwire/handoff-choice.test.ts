@@ -1,14 +1,14 @@
-/** What the server does with a connection that it lends, over an engine that tests lend it to. */
+/** What the server does with a connection that it hands off, over a simulated engine. */
 import test from 'ava';
 
-import type { HandBack, Loan, ResultStream } from '../../ts/engine/types.js';
+import type { HandoffResult, Handoff, ResultStream } from '../../ts/engine/types.js';
 import { until } from '../until.js';
 import { start } from './harness.js';
 import { errorFields, RawClient } from './raw-client.js';
 import { answers, bind, EXECUTE, parse, SYNC } from './repeating.js';
 
 const NOTHING = Buffer.alloc(0);
-const BACK: HandBack = {
+const BACK: HandoffResult = {
   bytes: NOTHING,
   unsent: NOTHING,
   last: null,
@@ -17,16 +17,16 @@ const BACK: HandBack = {
   micros: new Uint32Array(),
 };
 
-/** A loan that the test ends. */
-class Lent {
-  readonly recalls: boolean[] = [];
-  end: (back: HandBack) => void = () => undefined;
-  readonly loan: Loan = {
+/** A handoff that the test ends. */
+class HandedOff {
+  readonly revokes: boolean[] = [];
+  end: (back: HandoffResult) => void = () => undefined;
+  readonly handoff: Handoff = {
     ended: new Promise((resolve) => {
       this.end = resolve;
     }),
-    recall: (gently) => {
-      this.recalls.push(gently);
+    revoke: (gently) => {
+      this.revokes.push(gently);
     },
   };
 }
@@ -34,7 +34,7 @@ class Lent {
 /** Lets the engine take no connection; answers how often it was asked to. */
 function refusals(engine: Awaited<ReturnType<typeof start>>['engine']): () => number {
   let count = 0;
-  engine.lend = () => {
+  engine.handOff = () => {
     count += 1;
     throw new Error('too many open files');
   };
@@ -55,29 +55,29 @@ function longReply(): { stream: ResultStream; cancelled: () => number } {
 
 const ECHO = [bind('e', ['5']), EXECUTE, SYNC];
 
-test('a connection that ends with its loan stops its rows, and its times count', async (t) => {
+test('a connection that ends with its handoff stops its rows, and its times count', async (t) => {
   const seconds: number[] = [];
   const observer = { observe: (one: number): void => void seconds.push(one) };
-  const { engine, server, port } = await start({ lends: true }, null, observer);
-  const loans: Lent[] = [];
-  engine.lend = () => {
-    const lent = new Lent();
-    loans.push(lent);
-    return lent.loan;
+  const { engine, server, port } = await start({ handsOff: true }, null, observer);
+  const handoffs: HandedOff[] = [];
+  engine.handOff = () => {
+    const handedOff = new HandedOff();
+    handoffs.push(handedOff);
+    return handedOff.handoff;
   };
   const client = await RawClient.login(port);
   await answers(client, [parse('e', 'echo $1'), SYNC]);
   for (let round = 0; round < 3; round += 1) {
     await answers(client, ECHO);
   }
-  await until(() => loans.length === 1, 'it is lent');
-  const [lent] = loans;
+  await until(() => handoffs.length === 1, 'it is handed off');
+  const [handedOff] = handoffs;
   server.interrupt();
-  t.deepEqual(lent?.recalls, [false]);
+  t.deepEqual(handedOff?.revokes, [false]);
   const before = seconds.length;
   const { stream, cancelled } = longReply();
   const reply = { chunk: null, summary: null, stream };
-  lent?.end({ ...BACK, last: 0, reply, micros: Uint32Array.of(1_000, 2_000, 3_000) });
+  handedOff?.end({ ...BACK, last: 0, reply, micros: Uint32Array.of(1_000, 2_000, 3_000) });
   const all = await client.until('never');
   t.is(errorFields(all.at(-1))['C'], '57P01');
   t.is(cancelled(), 1);
@@ -86,7 +86,7 @@ test('a connection that ends with its loan stops its rows, and its times count',
 });
 
 test('an engine that takes no connection is asked less and less', async (t) => {
-  const { engine, server, port } = await start({ lends: true });
+  const { engine, server, port } = await start({ handsOff: true });
   const asked = refusals(engine);
   const client = await RawClient.login(port);
   await answers(client, [parse('e', 'echo $1'), SYNC]);
@@ -99,8 +99,8 @@ test('an engine that takes no connection is asked less and less', async (t) => {
   await server.close();
 });
 
-test('statements whose names are long are not lent', async (t) => {
-  const { engine, server, port } = await start({ lends: true });
+test('statements whose names are long are not handed off', async (t) => {
+  const { engine, server, port } = await start({ handsOff: true });
   const asked = refusals(engine);
   const client = await RawClient.login(port);
   const long = 'n'.repeat(20_000);

@@ -1,5 +1,5 @@
-//! The threads of lent connections. Each waits for its sockets, and runs what came on the spot: to
-//! wake another thread for it would take longer than most queries do.
+//! The threads of handed off connections. Each waits for its sockets, and runs what came on the
+//! spot: to wake another thread for it would take longer than most queries do.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -17,10 +17,10 @@ use parking_lot::Mutex;
 use tidemark_types::{EngineError, EngineResult};
 use tokio::sync::oneshot;
 
-use super::loan::{HandBack, Loan};
+use super::connection::{Handoff, HandoffResult};
 use super::serve;
 use crate::runtime::guard;
-use crate::runtime::handoffs::Control;
+use crate::runtime::open_handoffs::Control;
 use crate::runtime::workers::WORKER_STACK_BYTES;
 
 /// Threads for all databases of the process, at most.
@@ -34,10 +34,10 @@ const SOON: Duration = Duration::from_micros(250);
 const INBOX: Token = Token(usize::MAX);
 const EVENTS: usize = 256;
 
-type Answer = EngineResult<HandBack>;
+type Answer = EngineResult<HandoffResult>;
 
-/// Serves a loan on the thread that has fewest of them.
-pub(super) fn spawn(loan: Loan) -> EngineResult<oneshot::Receiver<Answer>> {
+/// Serves a handoff on the thread that has fewest of them.
+pub(super) fn spawn(handoff: Handoff) -> EngineResult<oneshot::Receiver<Answer>> {
     static THREADS: OnceLock<Vec<Arc<SocketThread>>> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());
     let starting = STARTING.lock();
@@ -53,7 +53,7 @@ pub(super) fn spawn(loan: Loan) -> EngineResult<oneshot::Receiver<Answer>> {
     let thread = thread.ok_or_else(|| EngineError::internal("no thread for connections"))?;
     let (done, answer) = oneshot::channel();
     thread.load.fetch_add(1, Ordering::Relaxed);
-    thread.say(Message::Begin(Box::new(loan), done))?;
+    thread.say(Message::Begin(Box::new(handoff), done))?;
     Ok(answer)
 }
 
@@ -65,7 +65,7 @@ struct SocketThread {
 }
 
 enum Message {
-    Begin(Box<Loan>, oneshot::Sender<Answer>),
+    Begin(Box<Handoff>, oneshot::Sender<Answer>),
     Wake(Token),
 }
 
@@ -82,11 +82,11 @@ impl Wake for Wakes {
     }
 }
 
-/// A loan under way.
+/// A handoff under way.
 struct Task {
     stream: Arc<TcpStream>,
     control: Arc<Control>,
-    work: Pin<Box<dyn Future<Output = HandBack> + Send>>,
+    work: Pin<Box<dyn Future<Output = HandoffResult> + Send>>,
     waker: Waker,
     done: oneshot::Sender<Answer>,
 }
@@ -168,7 +168,7 @@ impl Connections {
         for message in messages {
             match message {
                 Message::Wake(token) => ready.push(token),
-                Message::Begin(loan, done) => match self.begin(*loan) {
+                Message::Begin(handoff, done) => match self.begin(*handoff) {
                     Ok((token, task)) => {
                         self.tasks.insert(token, task(done));
                         ready.push(token);
@@ -181,15 +181,15 @@ impl Connections {
 
     fn begin(
         &mut self,
-        loan: Loan,
+        handoff: Handoff,
     ) -> EngineResult<(Token, impl FnOnce(oneshot::Sender<Answer>) -> Task + use<>)> {
         self.last = (self.last + 1) % INBOX.0;
         let token = Token(self.last);
-        let (stream, control) = (Arc::clone(&loan.stream), Arc::clone(&loan.control));
+        let (stream, control) = (Arc::clone(&handoff.stream), Arc::clone(&handoff.control));
         watch(self.poll.registry(), &stream, token)
             .map_err(|error| EngineError::io("cannot wait for a socket", &error))?;
         let waker = Waker::from(Arc::new(Wakes { thread: Arc::clone(&self.thread), token }));
-        let work = Box::pin(async move { serve::serve(&loan).await });
+        let work = Box::pin(async move { serve::serve(&handoff).await });
         Ok((token, move |done| Task { stream, control, work, waker, done }))
     }
 
@@ -201,7 +201,7 @@ impl Connections {
         let answer = match polled {
             Ok(Poll::Pending) => return,
             Ok(Poll::Ready(back)) => Ok(back),
-            Err(payload) => Err(guard::panicked("loan", &*payload)),
+            Err(payload) => Err(guard::panicked("handoff", &*payload)),
         };
         if let Some(Task { stream, done, work, .. }) = self.tasks.remove(&token) {
             // Closing a duplicate does not end what waits for the connection.

@@ -1,6 +1,6 @@
 /**
- * Clients over HTTP that keep what they are lent for themselves, leave in the middle, or are no
- * longer allowed in.
+ * Clients over HTTP that keep what they are handed off for themselves, leave in the middle, or are
+ * no longer allowed in.
  */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
@@ -12,7 +12,7 @@ import test, { type ExecutionContext } from 'ava';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { CertificateFolder } from '../tls/certificates.js';
 import { until } from '../until.js';
-import { get, lend, lent, Repeater, run } from './repeating.js';
+import { get, handOff, handedOff, Repeater, run } from './repeating.js';
 
 let server: TestServer;
 
@@ -42,11 +42,11 @@ async function running(of: TestServer): Promise<number> {
   return rows.filter(([query]) => String(query).includes('CROSS')).length;
 }
 
-/** A client whose query runs for long; lent, unless the loan ended right now. */
+/** A client whose query runs for long; handed off, unless the handoff ended right now. */
 async function busy(t: ExecutionContext, of = server): Promise<Repeater> {
   const one = await client(t, of);
   let x = 0;
-  await lend(one, of, () => cross((x = (x + 1) % 90), 2));
+  await handOff(one, of, () => cross((x = (x + 1) % 90), 2));
   const before = await running(of);
   one.send(endless());
   await until(async () => (await running(of)) > before, 'the query runs');
@@ -77,7 +77,7 @@ for (const [name, leave] of Object.entries(LEAVES)) {
 test.serial('queries that take long keep no one else from answers', async (t) => {
   const others = await Promise.all(Array.from({ length: 8 }, () => client(t, server)));
   for (const one of others) {
-    await lend(one, server, () => get('SELECT 1'));
+    await handOff(one, server, () => get('SELECT 1'));
   }
   await Promise.all([busy(t), busy(t), busy(t)]);
   for (const one of others) {
@@ -90,7 +90,7 @@ test.serial('queries that take long keep no one else from answers', async (t) =>
 test.serial('a client that takes no answers fills no memory, and gets all of them', async (t) => {
   const one = await client(t, server);
   const rows = get('SELECT * FROM big LIMIT 2000');
-  await lend(one, server, () => rows);
+  await handOff(one, server, () => rows);
   one.socket.pause();
   const memory = async (): Promise<number> => {
     const metrics = await (await fetch(`${server.url}/metrics`)).text();
@@ -116,7 +116,7 @@ test.serial('a connection that idles is closed, one that is busy is not', async 
   });
   t.teardown(() => quick.stop());
   const one = await client(t, quick);
-  await lend(one, quick, () => get('SELECT 1'));
+  await handOff(one, quick, () => get('SELECT 1'));
   const until = Date.now() + 5_000;
   while (Date.now() < until) {
     t.truthy(await one.ask(get('SELECT 1')));
@@ -134,7 +134,7 @@ test.serial('a request that never ends is not waited for', async (t) => {
   t.teardown(() => quick.stop());
   const one = await client(t, quick);
   const whole = get('SELECT 1');
-  await lend(one, quick, () => whole);
+  await handOff(one, quick, () => whole);
   one.send(whole.subarray(0, -3));
   t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 408/);
 });
@@ -143,7 +143,7 @@ test.serial('a server that stops answers what runs, and closes what idles', asyn
   const own = await startTestServer({ set: ['metrics.enabled=true'] });
   await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(4000))');
   const idle = await client(t, own);
-  await lend(idle, own, () => get('SELECT 1'));
+  await handOff(idle, own, () => get('SELECT 1'));
   const one = await client(t, own);
   let x = 0;
   const quick = (most: number): Buffer =>
@@ -151,8 +151,8 @@ test.serial('a server that stops answers what runs, and closes what idles', asyn
       'SELECT sum(a.x * b.x * c.x) FROM big a CROSS JOIN big b CROSS JOIN long_sequence(20) c ' +
         `WHERE a.x <= ${most}`,
     );
-  await lend(one, own, () => quick((x = (x + 1) % 3)));
-  await lend(idle, own, () => get('SELECT 1'));
+  await handOff(one, own, () => quick((x = (x + 1) % 3)));
+  await handOff(idle, own, () => get('SELECT 1'));
   one.send(quick(4_000));
   const stopped = own.stop();
   t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 (?:200|503|4\d\d) /);
@@ -202,14 +202,14 @@ test.serial('a right, a password, a user that is taken holds for the next reques
     ],
   ];
   for (const [takes, gives, refused] of changes) {
-    await lend(one, acl, ask, admin);
+    await handOff(one, acl, ask, admin);
     await run(acl, takes, admin);
     t.regex((await one.ask(ask()))?.split('\r\n')[0] ?? '', refused, takes);
     await run(acl, gives, admin);
     t.regex((await one.ask(ask())) ?? '', /^HTTP\/1\.1 200 OK/, gives);
   }
   // Who sends other credentials is someone else.
-  await lend(one, acl, ask, admin);
+  await handOff(one, acl, ask, admin);
   const other = get('SELECT a FROM secrets WHERE a > 5', {
     headers: [`Authorization: ${basic('ada', 'wrong')}`],
   });
@@ -217,7 +217,7 @@ test.serial('a right, a password, a user that is taken holds for the next reques
   t.regex((await one.ask(get('SELECT a FROM secrets WHERE a > 5'))) ?? '', /^HTTP\/1\.1 401 /);
 });
 
-test.serial('logins that run out are not lent', async (t) => {
+test.serial('logins that run out are not handed off', async (t) => {
   const acl = await startTestServer({ set: ['acl.enabled=true', 'metrics.enabled=true'] });
   t.teardown(() => acl.stop());
   const admin = { authorization: basic('admin', 'quest') };
@@ -228,7 +228,7 @@ test.serial('logins that run out are not lent', async (t) => {
   const url = `${acl.url}/exec?query=SELECT+1&session=true`;
   const signedIn = await fetch(url, { headers: admin });
   const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
-  const before = await lent(acl, admin);
+  const before = await handedOff(acl, admin);
   for (const headers of [
     [`Authorization: Bearer ${String(token)}`],
     [`Cookie: ${cookie}`, 'Sec-Fetch-Site: same-origin'],
@@ -238,10 +238,10 @@ test.serial('logins that run out are not lent', async (t) => {
       t.regex((await one.ask(get('SELECT 1', { headers }))) ?? '', /^HTTP\/1\.1 200 OK/);
     }
   }
-  t.is(await lent(acl, admin), before);
+  t.is(await handedOff(acl, admin), before);
 });
 
-test.serial('encrypted connections are not lent', async (t) => {
+test.serial('encrypted connections are not handed off', async (t) => {
   const folder = new CertificateFolder();
   folder.make('server');
   const set = [...folder.settings('server'), 'metrics.enabled=true'];
@@ -260,7 +260,7 @@ test.serial('encrypted connections are not lent', async (t) => {
   for (let round = 0; round < 40; round += 1) {
     t.regex(await ask(address.href), /"count":1/);
   }
-  t.regex(await ask('/metrics'), /lent_statements_total 0$/m);
+  t.regex(await ask('/metrics'), /fast_path_statements_total 0$/m);
   agent.destroy();
 });
 

@@ -15,7 +15,7 @@ import {
   DESCRIBE,
   EXECUTE,
   FLUSH,
-  lent,
+  handedOff,
   login,
   parse,
   run,
@@ -24,12 +24,12 @@ import {
   SYNC,
 } from './repeating.js';
 
-let lending: TestServer;
+let handingOff: TestServer;
 let plain: TestServer;
 
 test.before(async () => {
-  [lending, plain] = await startBoth();
-  for (const server of [lending, plain]) {
+  [handingOff, plain] = await startBoth();
+  for (const server of [handingOff, plain]) {
     for (const statement of TABLES) {
       await run(server, statement);
     }
@@ -37,7 +37,7 @@ test.before(async () => {
 });
 
 test.after.always(async () => {
-  await Promise.all([lending, plain].map((server) => server.stop()));
+  await Promise.all([handingOff, plain].map((server) => server.stop()));
 });
 
 const TABLES = [
@@ -106,12 +106,12 @@ const CASES: readonly Case[] = [
 
 for (const { text, types, rows, options } of CASES) {
   test(`the same bytes: ${text}`, async (t) => {
-    const [a, b] = await Promise.all([login(lending), login(plain)]);
+    const [a, b] = await Promise.all([login(handingOff), login(plain)]);
     t.teardown(() => {
       a.close();
       b.close();
     });
-    const before = await lent(lending);
+    const before = await handedOff(handingOff);
     for (const client of [a, b]) {
       t.regex(await typesOf(client, parse('q', text, types), SYNC), /^1Z$/);
     }
@@ -123,8 +123,11 @@ for (const { text, types, rows, options } of CASES) {
         t.deepEqual(await answers(a, messages), expected, `${round}: ${String(values)}`);
       }
     }
-    t.true((await lent(lending)) > before + rows.length * 3, 'the engine answered most of them');
-    t.is(await lent(plain), 0);
+    t.true(
+      (await handedOff(handingOff)) > before + rows.length * 3,
+      'the engine answered most of them',
+    );
+    t.is(await handedOff(plain), 0);
   });
 }
 
@@ -135,14 +138,14 @@ async function typesOf(client: RawClient, ...messages: readonly Buffer[]): Promi
 
 /** Runs a statement until the engine answers by itself. */
 async function warm(client: RawClient, messages: readonly Buffer[]): Promise<void> {
-  const before = await lent(lending);
+  const before = await handedOff(handingOff);
   for (let tries = 0; tries < 50; tries += 1) {
     await answers(client, messages);
-    if (tries % 10 === 9 && (await lent(lending)) > before) {
+    if (tries % 10 === 9 && (await handedOff(handingOff)) > before) {
       return;
     }
   }
-  throw new Error('the connection is not lent');
+  throw new Error('the connection is not handed off');
 }
 
 /** Numbers by chance. */
@@ -201,15 +204,15 @@ const TEXTS: Readonly<Record<string, string>> = {
   time: 'SELECT dateadd($1::int, 1, ts) FROM trades LIMIT 3',
 };
 
-test('whatever else comes between is answered as without loans', async (t) => {
+test('whatever else comes between is answered as without handoffs', async (t) => {
   const rng = new Dice(suiteSeed());
-  const clients = await Promise.all([login(lending), login(plain)]);
+  const clients = await Promise.all([login(handingOff), login(plain)]);
   t.teardown(() => {
     clients.forEach((client) => {
       client.close();
     });
   });
-  const before = await lent(lending);
+  const before = await handedOff(handingOff);
   const [a, b] = clients;
   const prepare = Object.entries(TEXTS).map(([name, text]) => parse(name, text));
   for (const client of clients) {
@@ -218,7 +221,7 @@ test('whatever else comes between is answered as without loans', async (t) => {
   const good = [bind('one', ['3']), EXECUTE, SYNC];
   for (let round = 0; round < 600; round += 1) {
     if (round % 5 === 0) {
-      // However seldom a loan was worth it before, there is one now.
+      // However seldom a handoff was worth it before, there is one now.
       for (const client of clients) {
         await answers(client, [clientMessage('Q', 'ROLLBACK')]);
         await answers(client, Array.from({ length: 70 }, () => good).flat());
@@ -243,11 +246,11 @@ test('whatever else comes between is answered as without loans', async (t) => {
     }
     t.deepEqual(got, expected, `round ${round}`);
   }
-  t.true((await lent(lending)) > before + 300, 'the engine answered many');
+  t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many');
 });
 
 test('a result of many chunks goes on where it was prepared', async (t) => {
-  const client = await login(lending);
+  const client = await login(handingOff);
   t.teardown(() => {
     client.close();
   });
@@ -261,23 +264,23 @@ test('a result of many chunks goes on where it was prepared', async (t) => {
 });
 
 test('a table that changes gives its new rows, or says that its columns are others', async (t) => {
-  await run(lending, 'CREATE TABLE changing (a int, b int)');
-  const client = await login(lending);
+  await run(handingOff, 'CREATE TABLE changing (a int, b int)');
+  const client = await login(handingOff);
   t.teardown(() => {
     client.close();
   });
   await answers(client, [parse('c', 'SELECT * FROM changing WHERE a >= $1::int'), SYNC]);
   const messages = [bind('c', ['0']), EXECUTE, SYNC];
   await warm(client, messages);
-  await run(lending, 'INSERT INTO changing VALUES (1, 2)');
+  await run(handingOff, 'INSERT INTO changing VALUES (1, 2)');
   t.is(await typesOf(client, ...messages), '2DCZ');
   await warm(client, messages);
-  await run(lending, 'ALTER TABLE changing ADD COLUMN d int');
+  await run(handingOff, 'ALTER TABLE changing ADD COLUMN d int');
   client.send(...messages);
   const [bound, error] = await client.until('Z');
   t.is(bound?.type, '2');
   t.is(errorFields(error)['C'], '0A000');
-  await run(lending, 'DROP TABLE changing');
+  await run(handingOff, 'DROP TABLE changing');
   client.send(...messages);
   t.regex(errorFields((await client.until('Z')).find(({ type }) => type === 'E'))['M'] ?? '', /./);
 });
@@ -286,8 +289,8 @@ test('a table that changes gives its new rows, or says that its columns are othe
 const LONG =
   'SELECT sum(a.x * b.x) FROM long_sequence($1::long) a CROSS JOIN long_sequence(20000) b';
 
-async function lentClient(t: ExecutionContext, text: string): Promise<[RawClient, Buffer]> {
-  const client = await RawClient.open(Number(lending.pg.split(':').at(-1)));
+async function handoffClient(t: ExecutionContext, text: string): Promise<[RawClient, Buffer]> {
+  const client = await RawClient.open(Number(handingOff.pg.split(':').at(-1)));
   t.teardown(() => {
     client.close();
   });
@@ -302,17 +305,17 @@ async function lentClient(t: ExecutionContext, text: string): Promise<[RawClient
 }
 
 const isRunning = async (): Promise<boolean> => {
-  const rows = await run(lending, 'SELECT query FROM query_activity()');
+  const rows = await run(handingOff, 'SELECT query FROM query_activity()');
   return rows.some(
     ([text]) => String(text).includes('CROSS JOIN') && !String(text).includes('_act'),
   );
 };
 
 test('a request to cancel stops what the engine runs', async (t) => {
-  const [client, key] = await lentClient(t, LONG);
+  const [client, key] = await handoffClient(t, LONG);
   client.send(bind('l', ['10000000']), EXECUTE, SYNC);
   await until(isRunning, 'the query runs');
-  const other = await RawClient.open(Number(lending.pg.split(':').at(-1)));
+  const other = await RawClient.open(Number(handingOff.pg.split(':').at(-1)));
   other.send(clientMessage('', 80_877_102, key));
   const all = await client.until('Z');
   t.is(errorFields(all.find(({ type }) => type === 'E'))['C'], '57014');
@@ -321,7 +324,7 @@ test('a request to cancel stops what the engine runs', async (t) => {
 });
 
 test('its time is limited', async (t) => {
-  const [client] = await lentClient(t, LONG);
+  const [client] = await handoffClient(t, LONG);
   await answers(client, [clientMessage('Q', 'SET statement_timeout = 300')]);
   await warm(client, [bind('l', ['1']), EXECUTE, SYNC]);
   client.send(bind('l', ['10000000']), EXECUTE, SYNC);
@@ -331,19 +334,21 @@ test('its time is limited', async (t) => {
 
 test('a connection that is terminated ends, whether it runs or not', async (t) => {
   for (const runs of [false, true]) {
-    const [client, key] = await lentClient(t, LONG);
+    const [client, key] = await handoffClient(t, LONG);
     if (runs) {
       client.send(bind('l', ['10000000']), EXECUTE, SYNC);
       await until(isRunning, 'the query runs');
     }
-    t.deepEqual(await run(lending, `SELECT pg_terminate_backend(${key.readInt32BE(0)})`), [[true]]);
+    t.deepEqual(await run(handingOff, `SELECT pg_terminate_backend(${key.readInt32BE(0)})`), [
+      [true],
+    ]);
     const all = await client.until('never');
     t.is(errorFields(all.filter(({ type }) => type === 'E').at(-1))['C'], '57P01', String(runs));
   }
 });
 
 test('a client that leaves stops its query and gives its place back', async (t) => {
-  const [client] = await lentClient(t, LONG);
+  const [client] = await handoffClient(t, LONG);
   client.send(bind('l', ['10000000']), EXECUTE, SYNC);
   await until(isRunning, 'the query runs');
   client.close();
@@ -354,7 +359,7 @@ test('a client that leaves stops its query and gives its place back', async (t) 
 test.serial(
   'a client that takes no rows gets all of them later, and fills no memory',
   async (t) => {
-    const [client] = await lentClient(t, 'SELECT * FROM trades WHERE amount <= $1::long * 400');
+    const [client] = await handoffClient(t, 'SELECT * FROM trades WHERE amount <= $1::long * 400');
     client.socket.pause();
     const before = (await memory()) / 2 ** 20;
     // About 70 MB of answers.
@@ -369,7 +374,7 @@ test.serial(
 );
 
 async function memory(): Promise<number> {
-  const text = await (await fetch(`${lending.url}/metrics`)).text();
+  const text = await (await fetch(`${handingOff.url}/metrics`)).text();
   return Number(/^\w*resident_bytes (\d+)/m.exec(text)?.[1] ?? Number.NaN);
 }
 
@@ -393,11 +398,11 @@ test('a right that is taken holds for the next statement', async (t) => {
   await answers(ada, [parse('s', 'SELECT a FROM secrets WHERE a > $1::int'), SYNC]);
   const messages = [bind('s', ['0']), EXECUTE, SYNC];
   for (let round = 0; round < 5; round += 1) {
-    const before = await lentIn(acl);
+    const before = await handedOffIn(acl);
     for (let tries = 0; tries < 40; tries += 1) {
       t.is(await typesOf(ada, ...messages), '2CZ');
     }
-    t.true((await lentIn(acl)) > before, `round ${round}`);
+    t.true((await handedOffIn(acl)) > before, `round ${round}`);
     await order('REVOKE SELECT ON secrets FROM ada');
     ada.send(...messages);
     const error = (await ada.until('Z')).find(({ type }) => type === 'E');
@@ -411,12 +416,14 @@ test('a right that is taken holds for the next statement', async (t) => {
   admin.close();
 });
 
-async function lentIn(server: TestServer): Promise<number> {
+async function handedOffIn(server: TestServer): Promise<number> {
   const credentials = Buffer.from('admin:quest').toString('base64');
   const answer = await fetch(`${server.url}/metrics`, {
     headers: { authorization: `Basic ${credentials}` },
   });
-  return Number(/^\w*lent_statements_total (\d+)/m.exec(await answer.text())?.[1] ?? Number.NaN);
+  return Number(
+    /^\w*fast_path_statements_total (\d+)/m.exec(await answer.text())?.[1] ?? Number.NaN,
+  );
 }
 
 test('a server that stops answers what it began', async (t) => {
@@ -436,7 +443,7 @@ test('a server that stops answers what it began', async (t) => {
       whole += 1;
     }
   });
-  await until(async () => (await lent(server)) > 500, 'connections are lent');
+  await until(async () => (await handedOff(server)) > 500, 'connections are handed off');
   const began = Date.now();
   t.is(await server.stop(), 0);
   t.true(Date.now() - began < 10_000);

@@ -25,7 +25,7 @@ const PLAIN = /^(?:[\t\x20-\x7e]*\r\n)*$/;
 const QUERY = /[?&]query=/g;
 /**
  * Parameters beside the query that change no more of an answer than they do each time. The answer
- * to others is not that of a loan.
+ * to others is not that of a handoff.
  */
 const OTHERS = new Set(['limit', 'count', 'nm', 'explain', 'quoteLargeNum', 'src']);
 /** Headers of requests that go on behind their headers, or end their connection. */

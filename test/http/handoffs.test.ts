@@ -7,14 +7,22 @@ import test from 'ava';
 import type { TestServer } from '../golden/server.js';
 import { suiteSeed } from '../seed.js';
 import { until } from '../until.js';
-import { get, lend, lent, Repeater, type RequestOptions, run, startBoth } from './repeating.js';
+import {
+  get,
+  handOff,
+  handedOff,
+  Repeater,
+  type RequestOptions,
+  run,
+  startBoth,
+} from './repeating.js';
 
-let lending: TestServer;
+let handingOff: TestServer;
 let plain: TestServer;
 
 test.before(async () => {
-  [lending, plain] = await startBoth();
-  for (const server of [lending, plain]) {
+  [handingOff, plain] = await startBoth();
+  for (const server of [handingOff, plain]) {
     for (const statement of TABLES) {
       await run(server, statement);
     }
@@ -22,7 +30,7 @@ test.before(async () => {
 });
 
 test.after.always(async () => {
-  await Promise.all([lending, plain].map((server) => server.stop()));
+  await Promise.all([handingOff, plain].map((server) => server.stop()));
 });
 
 const TABLES = [
@@ -111,12 +119,12 @@ const CASES: readonly Case[] = [
 for (const { texts, options, isKept } of CASES) {
   const how = JSON.stringify(options ?? {});
   test.serial(`the same bytes: ${texts[0] ?? ''} ${how}`, async (t) => {
-    const [a, b] = await Promise.all([Repeater.open(lending), Repeater.open(plain)]);
+    const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
     t.teardown(() => {
       a.close();
       b.close();
     });
-    const before = await lent(lending);
+    const before = await handedOff(handingOff);
     for (let round = 0; round < 12; round += 1) {
       for (const text of texts) {
         const request = get(text, options);
@@ -125,18 +133,18 @@ for (const { texts, options, isKept } of CASES) {
         t.is(await a.ask(request), expected, `${round}: ${text}`);
       }
     }
-    const answered = (await lent(lending)) - before;
+    const answered = (await handedOff(handingOff)) - before;
     if (isKept) {
       t.is(answered, 0);
     } else {
       t.true(answered > texts.length * 3, `the engine answered ${answered}`);
     }
-    t.is(await lent(plain), 0);
+    t.is(await handedOff(plain), 0);
   });
 }
 
 test.serial('large answers are compressed where the client takes that', async (t) => {
-  const [a, b] = await Promise.all([Repeater.open(lending), Repeater.open(plain)]);
+  const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
   t.teardown(() => {
     a.close();
     b.close();
@@ -145,7 +153,7 @@ test.serial('large answers are compressed where the client takes that', async (t
     get(`SELECT amount FROM trades WHERE amount < ${most}`, {
       headers: ['Accept-Encoding: gzip'],
     });
-  await lend(a, lending, () => of(3));
+  await handOff(a, handingOff, () => of(3));
   for (let most = 1; most < 500; most += 7) {
     t.is(await a.ask(of(most)), await b.ask(of(most)), String(most));
   }
@@ -221,21 +229,21 @@ function batch(rng: Dice): Buffer[] {
   return last === 0 ? [rng.one(MALFORMED)()] : last < 3 ? [...requests, rng.one(LAST)()] : requests;
 }
 
-test.serial('whatever else comes between is answered as without loans', async (t) => {
+test.serial('whatever else comes between is answered as without handoffs', async (t) => {
   const rng = new Dice(suiteSeed());
   const open = (): Promise<Repeater[]> =>
-    Promise.all([lending, plain].map((server) => Repeater.open(server)));
+    Promise.all([handingOff, plain].map((server) => Repeater.open(server)));
   let clients = await open();
   t.teardown(() => {
     clients.forEach((client) => {
       client.close();
     });
   });
-  const before = await lent(lending);
+  const before = await handedOff(handingOff);
   for (let round = 0; round < 600; round += 1) {
     const [a, b] = clients as [Repeater, Repeater];
     if (round % 5 === 0) {
-      // However seldom a loan was worth it before, there is one now.
+      // However seldom a handoff was worth it before, there is one now.
       for (const client of clients) {
         for (let times = 0; times < 68; times += 1) {
           await client.ask(good(rng));
@@ -268,17 +276,17 @@ test.serial('whatever else comes between is answered as without loans', async (t
       clients = await open();
     }
   }
-  t.true((await lent(lending)) > before + 300, 'the engine answered many');
+  t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many');
 });
 
 test.serial('thousands of times there and back', async (t) => {
-  const one = await Repeater.open(lending);
+  const one = await Repeater.open(handingOff);
   t.teardown(() => {
     one.close();
   });
   const query = (x: number): Buffer => get(`SELECT x FROM numbers WHERE x = ${x}`);
-  await lend(one, lending, () => query(1));
-  const before = await lent(lending);
+  await handOff(one, handingOff, () => query(1));
+  const before = await handedOff(handingOff);
   const row = /"dataset":\[\[(\d+)\]\]/;
   const rounds = 2_000;
   for (let round = 0; round < rounds; round += 1) {
@@ -295,18 +303,18 @@ test.serial('thousands of times there and back', async (t) => {
     await one.ask(query(1));
     await one.ask(query(2));
   }
-  const answered = (await lent(lending)) - before;
+  const answered = (await handedOff(handingOff)) - before;
   t.true(answered > rounds * 10, `the engine answered ${answered}`);
 });
 
 test.serial('a table that changes gives its new rows and columns', async (t) => {
-  const [a, b] = await Promise.all([Repeater.open(lending), Repeater.open(plain)]);
+  const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
   t.teardown(() => {
     a.close();
     b.close();
   });
   const both = async (statement: string): Promise<void> => {
-    await Promise.all([run(lending, statement), run(plain, statement)]);
+    await Promise.all([run(handingOff, statement), run(plain, statement)]);
   };
   let x = 0;
   const next = (): Buffer => get(`SELECT * FROM changing WHERE a >= ${(x += 1) % 5}`);
@@ -327,7 +335,7 @@ test.serial('a table that changes gives its new rows and columns', async (t) => 
     'RENAME TABLE changing TO changed',
     'CREATE TABLE changing (a symbol)',
   ]) {
-    await lend(a, lending, () => get('SELECT x FROM numbers WHERE x = 3'));
+    await handOff(a, handingOff, () => get('SELECT x FROM numbers WHERE x = 3'));
     for (let round = 0; round < 80; round += 1) {
       await same();
     }
@@ -339,7 +347,7 @@ test.serial('a table that changes gives its new rows and columns', async (t) => 
 });
 
 test.serial('who looks at what runs sees the text', async (t) => {
-  const one = await Repeater.open(lending);
+  const one = await Repeater.open(handingOff);
   t.teardown(() => {
     one.close();
   });
@@ -360,38 +368,38 @@ const cross = (x: number, y: number, headers: readonly string[] = []): Buffer =>
   });
 
 test.serial('its time is limited, and it does not run twice', async (t) => {
-  await run(lending, 'CREATE TABLE IF NOT EXISTS big AS (SELECT x FROM long_sequence(1000000))');
-  const one = await Repeater.open(lending);
+  await run(handingOff, 'CREATE TABLE IF NOT EXISTS big AS (SELECT x FROM long_sequence(1000000))');
+  const one = await Repeater.open(handingOff);
   t.teardown(() => {
     one.close();
   });
   const headers = ['Statement-Timeout: 1500'];
   let x = 0;
-  await lend(one, lending, () => cross((x = (x + 1) % 90), 2, headers));
-  const before = await lent(lending);
+  await handOff(one, handingOff, () => cross((x = (x + 1) % 90), 2, headers));
+  const before = await handedOff(handingOff);
   const began = Date.now();
   t.regex((await one.ask(cross(1_000_000, 1_000_000, headers))) ?? '', /"error":"timeout/);
   t.true(Date.now() - began < 2_900, 'once');
-  t.is(await lent(lending), before + 1);
+  t.is(await handedOff(handingOff), before + 1);
 });
 
 test.serial('a query is cancelled by its number', async (t) => {
-  const one = await Repeater.open(lending);
+  const one = await Repeater.open(handingOff);
   t.teardown(() => {
     one.close();
   });
-  await run(lending, 'CREATE TABLE IF NOT EXISTS big AS (SELECT x FROM long_sequence(1000000))');
+  await run(handingOff, 'CREATE TABLE IF NOT EXISTS big AS (SELECT x FROM long_sequence(1000000))');
   let x = 0;
-  await lend(one, lending, () => cross((x = (x + 1) % 90), 2));
+  await handOff(one, handingOff, () => cross((x = (x + 1) % 90), 2));
   one.send(cross(1_000_000, 1_000_000));
   let id: unknown;
   await until(async () => {
-    const rows = await run(lending, 'SELECT query_id, query FROM query_activity()');
+    const rows = await run(handingOff, 'SELECT query_id, query FROM query_activity()');
     id = rows.find(([, query]) => String(query).includes('<= 1000000'))?.[0];
     return id !== undefined;
   }, 'the query runs');
-  t.true(Number(id) >= 2 ** 48, 'it is lent');
-  await run(lending, `CANCEL QUERY ${String(id)}`);
+  t.true(Number(id) >= 2 ** 48, 'it is handed off');
+  await run(handingOff, `CANCEL QUERY ${String(id)}`);
   t.regex((await one.answer()) ?? '', /cancelled/);
   t.regex((await one.ask(cross(1, 1))) ?? '', /^HTTP\/1\.1 200 OK/);
 });

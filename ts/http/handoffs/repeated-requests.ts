@@ -1,20 +1,20 @@
 /**
  * What the client of a connection repeats: requests that are alike but for the text of their query.
- * One that has done so several times is likely to go on, and its connection can be lent to the
- * engine ([decision 67](../../../docs/decisions/0067-lent-connections.md)).
+ * One that has done so several times is likely to go on, and its connection can be handed off to
+ * the engine ([decision 67](../../../docs/decisions/0067-handed off-connections.md)).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 import {
   type DatabaseError,
-  type HandBack,
-  type HttpLoanTerms,
+  type HandoffResult,
+  type HttpHandoffTerms,
   isOfText,
-  type LentQuery,
+  type HandoffQuery,
   type LiftedQuery,
   liftLiterals,
-  type Loan,
+  type Handoff,
   type PreparedStatement,
   type RowOptions,
   type Session,
@@ -25,7 +25,7 @@ import { Patience, slotOf, stopReading } from '../../sockets/index.js';
 import { answerHead } from './answer-head.js';
 import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
 
-/** Texts of one loan, those asked last; each may stand for all that are lifted alike. */
+/** Texts of one handoff, those asked last; each may stand for all that are lifted alike. */
 const MAX_TEXTS = 8;
 
 /** An answer that was given here, as all others of its request are given. */
@@ -43,14 +43,14 @@ export interface Answered {
   readonly end: string;
 }
 
-/** Bytes that a loan may take and give. */
-export interface LoanLimits {
+/** Bytes that a handoff may take and give. */
+export interface HandoffLimits {
   readonly longest: number;
   readonly largest: number;
 }
 
 interface Query {
-  readonly terms: LentQuery;
+  readonly terms: HandoffQuery;
   readonly statement: Statement;
 }
 
@@ -75,7 +75,7 @@ export class RepeatedRequests {
   #bytesRead = 0;
   #failure: Failed | null = null;
 
-  /** `failed` receives why a connection could not be lent. */
+  /** `failed` receives why a connection could not be handed off. */
   constructor(socket: Socket, failed: (error: unknown) => void) {
     this.#socket = socket;
     this.#failed = failed;
@@ -104,7 +104,7 @@ export class RepeatedRequests {
   }
 
   /** Its rows are there as a whole. */
-  answered(answered: Answered, limits: LoanLimits): void {
+  answered(answered: Answered, limits: HandoffLimits): void {
     if (this.#address === '') {
       return;
     }
@@ -121,7 +121,7 @@ export class RepeatedRequests {
     }
     if (this.#likeness === 'alike') {
       answered.response.once('finish', () => {
-        this.#lend(answered, limits);
+        this.#handOff(answered, limits);
       });
     } else if (this.#likeness === 'other') {
       // A client whose headers change with each request is looked at less and less often.
@@ -143,11 +143,11 @@ export class RepeatedRequests {
   }
 
   /** Lets the engine answer, unless something else came meanwhile. */
-  #lend(answered: Answered, limits: LoanLimits): void {
+  #handOff(answered: Answered, limits: HandoffLimits): void {
     const socket = this.#socket;
     const frame = this.#frame;
     const slot = slotOf(socket);
-    const isQuiet = slot?.mayBeLent === true && socket.bytesRead === this.#bytesRead;
+    const isQuiet = slot?.mayBeHandedOff === true && socket.bytesRead === this.#bytesRead;
     if (slot === undefined || frame === null || !isQuiet) {
       return;
     }
@@ -159,11 +159,11 @@ export class RepeatedRequests {
       return;
     }
     const terms = termsOf(answered, { ...frame, ...limits, head });
-    let loan: Loan;
+    let handoff: Handoff;
     try {
       const conversation = { ...terms, queries: queries.map((query) => query.terms) };
       const statements = queries.map(({ statement }) => statement);
-      loan = answered.session.lend(
+      handoff = answered.session.handOff(
         stopped.descriptor,
         { protocol: 'http', ...conversation },
         statements,
@@ -180,29 +180,29 @@ export class RepeatedRequests {
     const { timeout = 0 } = socket;
     socket.setTimeout(0);
     const gone = (): void => {
-      loan.recall(false);
+      handoff.revoke(false);
     };
     socket.once('close', gone);
-    const ended = loan.ended.then(
+    const ended = handoff.ended.then(
       (back) => {
-        slot.lent = null;
+        slot.handedOff = null;
         socket.off('close', gone);
         this.#takeBack(back, timeout, () => {
           stopped.resume();
         });
       },
       (error: unknown) => {
-        slot.lent = null;
+        slot.handedOff = null;
         this.#failed(error);
         // An answer may have been cut in two.
         socket.destroy();
       },
     );
-    slot.lent = { ...loan, ended };
+    slot.handedOff = { ...handoff, ended };
   }
 
   /** Goes on with what the engine has not answered: Node reads it as if it came now. */
-  #takeBack(back: HandBack, timeoutMs: number, resume: () => void): void {
+  #takeBack(back: HandoffResult, timeoutMs: number, resume: () => void): void {
     const socket = this.#socket;
     const { bytes, error, unsent, micros } = back;
     this.#patience.returned(micros.length);
@@ -223,7 +223,7 @@ export class RepeatedRequests {
     }
   }
 
-  /** What may be lent of what was asked: the texts first, which may have an answer kept. */
+  /** What may be handed off of what was asked: the texts first, which may have an answer kept. */
   #queries({ session, columns }: Answered): Query[] {
     const query = (
       statement: Statement,
@@ -235,13 +235,13 @@ export class RepeatedRequests {
     const texts: Query[] = [];
     const shapes = new Map<string, Query>();
     for (const text of this.#texts) {
-      const plain = session.lendable(text, null);
+      const plain = session.eligible(text, null);
       if (plain !== null) {
         texts.push(query(plain, { text, types: [] }));
       }
       const lifted = liftLiterals(text);
       const isNew = lifted !== null && !shapes.has(lifted.text);
-      const shape = isNew ? session.lendable(text, lifted) : null;
+      const shape = isNew ? session.eligible(text, lifted) : null;
       if (lifted !== null && shape !== null) {
         shapes.set(lifted.text, query(shape, lifted));
       }
@@ -252,8 +252,8 @@ export class RepeatedRequests {
 
 function termsOf(
   { options, namesQuery, end }: Answered,
-  frame: Pick<HttpLoanTerms, 'before' | 'after' | 'longest' | 'largest' | 'head'>,
-): Omit<HttpLoanTerms, 'queries'> {
+  frame: Pick<HttpHandoffTerms, 'before' | 'after' | 'longest' | 'largest' | 'head'>,
+): Omit<HttpHandoffTerms, 'queries'> {
   const { rows, skip = 0, take, countAll = false } = options;
   return { ...frame, rows, skip, take: take ?? null, countAll, namesQuery, end };
 }

@@ -1,4 +1,4 @@
-//! Ends loans from outside: a request to cancel, a change of rights, the end of the server.
+//! Ends handoffs from outside: a request to cancel, a change of rights, the end of the server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use parking_lot::Mutex;
 
 use crate::runtime::cancel::CancelToken;
 
-/// Where identifiers of lent executions begin: far beyond those that are counted elsewhere.
+/// Where identifiers of handed off executions begin: far beyond those that are counted elsewhere.
 const FIRST_EXECUTION: u64 = 1 << 48;
 
-/// All loans of a database.
+/// All handoffs of a database.
 #[derive(Debug, Default)]
-pub(crate) struct Loans {
+pub(crate) struct Handoffs {
     open: Mutex<HashMap<u64, Arc<Control>>>,
     executions: AtomicU64,
 }
 
-impl Loans {
-    /// Takes note of a loan; false where there is one with this id.
+impl Handoffs {
+    /// Takes note of a handoff; false where there is one with this id.
     pub(crate) fn begin(&self, id: u64, control: &Arc<Control>) -> bool {
         self.open.lock().insert(id, Arc::clone(control)).is_none()
     }
@@ -30,15 +30,15 @@ impl Loans {
         self.open.lock().remove(&id);
     }
 
-    /// Ends a loan; false when there is none with this id. `gently`: what runs may end first.
-    pub(crate) fn recall(&self, id: u64, gently: bool) -> bool {
+    /// Ends a handoff; false when there is none with this id. `gently`: what runs may end first.
+    pub(crate) fn revoke(&self, id: u64, gently: bool) -> bool {
         let open = self.open.lock();
-        open.get(&id).map(|control| control.recall(gently)).is_some()
+        open.get(&id).map(|control| control.revoke(gently)).is_some()
     }
 
     /// Ends all of them.
     pub(crate) fn recall_all(&self) {
-        self.open.lock().values().for_each(|control| control.recall(false));
+        self.open.lock().values().for_each(|control| control.revoke(false));
     }
 
     pub(crate) fn next_execution(&self) -> u64 {
@@ -46,7 +46,7 @@ impl Loans {
     }
 }
 
-/// How a loan is ended from outside.
+/// How a handoff is ended from outside.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     is_recalled: AtomicBool,
@@ -58,7 +58,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    fn recall(&self, gently: bool) {
+    fn revoke(&self, gently: bool) {
         self.is_recalled.store(true, Ordering::SeqCst);
         if !gently {
             self.stop();
