@@ -4,7 +4,7 @@
 //! Small commits live in memory as sorted runs until a checkpoint turns them into immutable
 //! segments; bulk writes go straight to segments and log one record that adopts them. Readers
 //! hold a [`Snapshot`]: an immutable value that shares everything unchanged with its neighbours,
-//! never blocks and is never blocked. `FORMAT.md` describes every byte on disk.
+//! never blocks and is never blocked. `docs/format.md` describes every byte on disk.
 //!
 //! Shelves: `disk` (files, names, room), `log` (transactions as bytes, group commit), `segment`
 //! (columns on disk), `table` (what a snapshot holds of one), `mutation` (what a transaction

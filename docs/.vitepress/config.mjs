@@ -1,0 +1,135 @@
+/**
+ * The documentation site. `npm run docs` builds it into build/docs; every page of this folder is in
+ * the sidebar, except the decision records, which have an index page of their own.
+ */
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { defineConfig } from 'vitepress';
+
+const FOLDER = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+/** The sidebar: section, then pages as path and title. */
+const SECTIONS = {
+  'Get started': [['get-started/install', 'Install']],
+  'Import and ingest': [
+    ['connect/ingestion', 'Send rows from official clients'],
+    ['line-protocol', 'Line protocol'],
+    ['qwp', 'Columnar protocol (QWP)'],
+    ['copy', 'COPY'],
+    ['read-csv', 'CSV and JSON files'],
+    ['read-parquet', 'Parquet files'],
+  ],
+  Query: [
+    ['time-series', 'Time series'],
+    ['joins', 'Joins and sub-queries'],
+    ['materialized-views', 'Materialized views'],
+    ['live-views', 'Live views'],
+    ['changes', 'Change feeds'],
+    ['console', 'Console'],
+    ['notebooks', 'Notebooks and dashboards'],
+    ['mcp', 'AI agents'],
+  ],
+  Connect: [
+    ['clients', 'Tested clients'],
+    ['connect/python', 'Python'],
+    ['connect/java', 'Java'],
+    ['connect/javascript', 'JavaScript'],
+    ['connect/go', 'Go'],
+    ['connect/rust', 'Rust'],
+    ['connect/dotnet-odbc-bi', '.NET, ODBC and BI tools'],
+    ['connect/ruby-php-perl', 'Ruby, PHP and Perl'],
+    ['connect/psql-and-admin', 'psql and admin tools'],
+    ['connect/dashboards', 'Grafana, Superset, Metabase'],
+    ['connect/dbt-and-migrations', 'dbt and migrations'],
+  ],
+  Operate: [
+    ['security', 'Security'],
+    ['access-control', 'Access control'],
+    ['encryption', 'Encryption'],
+    ['backup-and-damage', 'Backup and damage'],
+    ['storage-policies', 'Storage policies'],
+    ['metrics', 'Metrics'],
+    ['reliability', 'Reliability'],
+  ],
+  Reference: [
+    ['configuration', 'Configuration'],
+    ['functions', 'Functions'],
+    ['sql-coverage', 'SQL coverage'],
+    ['dialect-differences', 'Differences from QuestDB'],
+    ['http', 'HTTP interface'],
+    ['wire-protocol', 'PostgreSQL wire protocol'],
+    ['benchmarks', 'Benchmarks'],
+  ],
+  Internals: [
+    ['architecture', 'Architecture'],
+    ['life-of-a-query', 'Life of a query'],
+    ['life-of-a-row', 'Life of a row'],
+    ['repeated-statements', 'Repeated statements'],
+    ['views', 'Views'],
+    ['format', 'Storage format'],
+    ['sql-correctness', 'Correctness of SQL'],
+    ['contributing', 'Contributing'],
+    ['decisions/README', 'Decisions'],
+  ],
+};
+
+const pages = Object.values(SECTIONS)
+  .flat()
+  .map(([page]) => `${page}.md`);
+const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => file.endsWith('.md') && !/^(index\.md$|decisions.\d|\.vitepress)/.test(file),
+);
+const unlisted = files.filter((file) => !pages.includes(file.replaceAll(path.sep, '/')));
+if (unlisted.length > 0) {
+  throw new Error(`pages without a place in the sidebar: ${unlisted.join(', ')}`);
+}
+
+/** HTML in the pages is text, and links to files of the repository are plain text on the site. */
+function configureMarkdown(md) {
+  md.set({ html: false });
+  md.core.ruler.push('repository-links', ({ tokens }) => {
+    for (const { children } of tokens) {
+      let inside = false;
+      for (const token of children ?? []) {
+        inside ||=
+          token.type === 'link_open' &&
+          /^((\.\.\/)+(crates|native|scripts|test|ts)|flame-graphs)\b/.test(
+            token.attrGet('href') ?? '',
+          );
+        if (inside && (token.type === 'link_open' || token.type === 'link_close')) {
+          inside = token.type === 'link_open';
+          Object.assign(token, { type: 'text', tag: '', nesting: 0, content: '' });
+        }
+      }
+    }
+  });
+}
+
+export default defineConfig({
+  title: 'Tidemark',
+  description: 'Documentation of the Tidemark time-series database',
+  outDir: '../build/docs',
+  cacheDir: '../build/docs-cache',
+  cleanUrls: true,
+  // A reader of the site has no server at this address yet.
+  ignoreDeadLinks: 'localhostLinks',
+  markdown: { config: configureMarkdown },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Reference', link: '/configuration' },
+      { text: 'Internals', link: '/architecture' },
+    ],
+    sidebar: Object.entries(SECTIONS).map(([text, entries]) => ({
+      text,
+      collapsed: false,
+      items: entries.map(([page, title]) => ({
+        text: title,
+        link: `/${page}`,
+      })),
+    })),
+  },
+});

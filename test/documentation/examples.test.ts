@@ -1,0 +1,147 @@
+/**
+ * The SQL and shell examples of the documentation, executed page by page in the order of the page.
+ * A `sql` block runs over HTTP, a `sh` block in a shell where `localhost:9000` is the server; the
+ * `csv` or `text` block that follows is the expected output. The programs of docs/connect and
+ * docs/changes.md have tests of their own.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import test from 'ava';
+
+import { send } from '../golden/http-client.js';
+import { startTestServer, type TestServer } from '../golden/server.js';
+import { until } from '../until.js';
+import { SETUPS } from './setups.js';
+
+const DOCS = fileURLToPath(new URL('../../../docs', import.meta.url));
+/** Line ends of the examples' output are those of the documents. */
+const BLOCK = /^```(sql|sh)(?: [^\n]*)?\n(.*?)^```$(?:\n+```(csv|text)\n(.*?)^```$)?/gms;
+
+interface Example {
+  readonly language: string;
+  readonly code: string;
+  /** The expected output, where the page shows it. */
+  readonly output: string | null;
+}
+
+function examplesOf(page: string): Example[] {
+  return [...page.matchAll(BLOCK)].map(([, language = '', code = '', , output]) => ({
+    language,
+    code,
+    output: output ?? null,
+  }));
+}
+
+/** Splits at semicolons at the ends of lines. */
+function statementsOf(code: string): string[] {
+  return code
+    .split(/;\s*$/m)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+}
+
+/** Whether output matches; `…` stands for any characters of one line. */
+function fits(found: string, expected: string): boolean {
+  const plain = (text: string): string => text.replaceAll('\r\n', '\n').trimEnd();
+  const pattern = plain(expected)
+    .split('…')
+    .map((literal) => literal.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+    .join('[^\\n]*');
+  return new RegExp(`^${pattern}$`).test(plain(found));
+}
+
+/** Executes a statement; returns its answer as CSV where `isShown`. */
+async function answerOf(
+  server: TestServer,
+  sql: string,
+  headers: Headers,
+  isShown = false,
+): Promise<string> {
+  const target = `/${isShown ? 'exp' : 'exec'}?query=${encodeURIComponent(sql)}`;
+  const reply = await send(server.url, { method: 'GET', target, headers, body: null });
+  const body = reply.body.toString('utf8');
+  if (reply.status !== 200) {
+    throw new Error(`${sql}\n${body}`);
+  }
+  return body;
+}
+
+type Headers = Record<string, string>;
+
+const pages = readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter(
+  (file) => file.endsWith('.md') && !file.startsWith('connect') && !file.startsWith('decisions'),
+);
+for (const page of pages.sort()) {
+  const setup = SETUPS[page] ?? {};
+  test(`every example of ${page} works`, async (t) => {
+    const examples = examplesOf(await readFile(join(DOCS, page), 'utf8')).filter(
+      ({ language }) => setup.languages?.includes(language) ?? true,
+    );
+    if (examples.length === 0) {
+      t.pass();
+      return;
+    }
+    t.timeout(5 * 60_000);
+    const folder = await mkdtemp(join(tmpdir(), 'tidemark-examples-'));
+    t.teardown(() => rm(folder, { recursive: true, force: true }));
+    for (const [name, content] of Object.entries(setup.files ?? {})) {
+      await writeFile(join(folder, name), content);
+    }
+    const set = ['cairo.commit.mode=nosync', 'log.level=error', `cairo.sql.copy.root=${folder}`];
+    const server = await startTestServer({
+      set: [...set, ...(setup.set ?? [])],
+      args: setup.args ?? [],
+    });
+    t.teardown(() => server.stop());
+    const headers: Headers = setup.headers ?? {};
+    const address = new URL(server.url).host;
+    await writeFile(join(folder, '.curlrc'), `connect-to = "localhost:9000:${address}"\n`);
+    const options = { cwd: folder, env: { ...process.env, CURL_HOME: folder } };
+    for (const sql of setup.sql ?? []) {
+      await answerOf(server, sql, headers);
+    }
+    if (setup.shell !== undefined) {
+      await promisify(execFile)('sh', ['-e', '-c', setup.shell], options);
+    }
+    for (const { language, code, output } of examples) {
+      let found = '';
+      const run = async (): Promise<boolean> => {
+        if (language === 'sh') {
+          const { stdout } = await promisify(execFile)('sh', ['-e', '-c', code], options);
+          found = stdout;
+        } else {
+          for (const statement of statementsOf(code)) {
+            found = await answerOf(server, statement, headers, output !== null);
+          }
+        }
+        return output === null || fits(found, output);
+      };
+      // A query of a view shows the rows of its base a moment later.
+      const mayLag = language === 'sql' && output !== null;
+      await (mayLag ? until(run, `the output of ${code}, not ${found}`) : run());
+      t.true(output === null || fits(found, output), `${code}\nprints\n${found}\nnot\n${output}`);
+    }
+  });
+}
+
+test('a difference in output is seen', (t) => {
+  t.true(fits('{"a":12}\r\n', '{"a":…}'));
+  t.false(fits('{"a":12}', '{"a":13}'));
+  t.false(fits('{"a":12}\nmore', '{"a":…}'));
+  t.deepEqual(examplesOf('```sql\nSELECT 1;\n```\n\n```csv\n"1"\n1\n```\n'), [
+    { language: 'sql', code: 'SELECT 1;\n', output: '"1"\n1\n' },
+  ]);
+});
+
+test('each page that needs a setup exists', (t) => {
+  t.deepEqual(
+    Object.keys(SETUPS).filter((page) => !pages.includes(page)),
+    [],
+  );
+});

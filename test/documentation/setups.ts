@@ -1,0 +1,68 @@
+/** What the examples of a page need before the first of them runs. */
+
+interface Setup {
+  /** Statements to execute. */
+  readonly sql?: readonly string[];
+  /** Shell commands to run after the statements. */
+  readonly shell?: string;
+  /** Settings of the server. */
+  readonly set?: readonly string[];
+  /** Arguments of the server. */
+  readonly args?: readonly string[];
+  /** Files in the folder of the shell, which is also the folder of COPY and of file functions. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Headers of the requests that send the statements. */
+  readonly headers?: Record<string, string>;
+  /** Languages of the blocks that run here; all of them if absent. */
+  readonly languages?: readonly string[];
+}
+
+const table = (columns: string): string =>
+  `CREATE TABLE trades (${columns}) TIMESTAMP(ts) PARTITION BY DAY`;
+const TRADES = table('ts TIMESTAMP, symbol SYMBOL, price DOUBLE');
+const TRADES_OF_TRADERS = table('ts TIMESTAMP, symbol SYMBOL, price DOUBLE, trader VARCHAR');
+const ADMIN = {
+  set: ['acl.enabled=true', 'acl.admin.password=quest'],
+  headers: { authorization: `Basic ${btoa('admin:quest')}` },
+};
+const CSV = 'ts,symbol,price\n2026-01-01T00:00:00Z,BTC-USD,101.5\n2026-01-02T00:00:00Z,GOLD,60\n';
+
+export const SETUPS: Readonly<Record<string, Setup>> = {
+  'access-control.md': { ...ADMIN, sql: [TRADES_OF_TRADERS] },
+  'line-protocol.md': {
+    ...ADMIN,
+    sql: ['CREATE TABLE readings (ts TIMESTAMP, value DOUBLE) TIMESTAMP(ts) PARTITION BY DAY'],
+    languages: ['sql'],
+  },
+  'mcp.md': { ...ADMIN, sql: [TRADES], languages: ['sql'] },
+  'security.md': { ...ADMIN, languages: ['sql'] },
+  'life-of-a-query.md': { args: ['--demo'] },
+  'views.md': { sql: [TRADES] },
+  'copy.md': { sql: [TRADES], files: { 'trades.csv': CSV } },
+  // The cell of a notebook: its test runs it.
+  'notebooks.md': { languages: [] },
+  'read-csv.md': {
+    sql: [TRADES],
+    files: {
+      'trades.csv': CSV,
+      'a.csv': CSV,
+      'b.csv': CSV,
+      'events.ndjson': '{"ts":"2026-01-01T00:00:00Z","kind":"start"}\n',
+    },
+    shell: 'mkdir 2026; gzip -c trades.csv > 2026/01.csv.gz',
+  },
+  'read-parquet.md': {
+    shell: `
+      parquet() { curl -sfG http://localhost:9000/exp -d fmt=parquet --data-urlencode "query=$1"; }
+      parquet 'SELECT x * 60 price, x FROM long_sequence(5)' > trades.parquet
+      mkdir -p trades/year=2025 old
+      cp trades.parquet trades/year=2025/1.parquet
+      for file in a b old/c; do cp trades.parquet $file.parquet; done
+    `,
+  },
+  // The commands need a certificate, a token or the project itself.
+  'encryption.md': { languages: ['sql'] },
+  'console.md': { languages: ['sql'] },
+  // A test of its own runs these programs, since a feed has no end.
+  'changes.md': { languages: [] },
+};
