@@ -1,12 +1,7 @@
 /**
- * Writes generated files: `ts/sql/ast.generated.ts` from the Rust types of `crates/ast`,
- * `ts/border/types.generated.ts` from those of `crates/border` and the codes of `crates/types`,
- * `docs/sql-coverage.md` from the table of the grammar in `test/sql/grammar` (built before), the
- * table of routes in `docs/http.md` from `ts/http/routes`, `docs/metrics.md` from what
- * `ts/observability` registers, `docs/clients.md` from what the tests of clients expect, `llms.txt`
- * from the titles and first sentences of the documents, the index of the decision records,
- * `docs/functions.md` from the functions of the built addon, the trees of the binder's test cases,
- * as the built parser makes them, and that parser as a script for the runner of the SQL cases.
+ * Writes generated files: TypeScript types from the Rust types of `crates/ast`, `crates/border` and
+ * `crates/types`; the generated documents; the index of the decision records; the trees of the
+ * binder's test cases; and the parser as a script for the runner of the SQL cases.
  *
  * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
  * from what its source says (continuous integration runs it).
@@ -53,83 +48,28 @@ function readOnly(types) {
   return types.replaceAll(/(?<=[{,] |\*\/\n)(?="?\w+"?\??: )/g, 'readonly ');
 }
 
-/** The compiled table of the grammar; what is built is what is documented. */
-async function renderCoverage() {
-  const built = path.join(root, 'build/test/sql/grammar/document.js');
-  if (!existsSync(built)) {
-    console.error('docs/sql-coverage.md needs the compiled tests: run `npx tsc -p .` first');
+/** Imports a module of the last build, which renders the given file. */
+async function built(module, file) {
+  const found = path.join(root, module);
+  if (!existsSync(found)) {
+    console.error(`${file} needs the compiled project: run \`npx tsc -p .\` first`);
     process.exit(1);
   }
-  const { coverageDocument } = await import(built);
-  return coverageDocument();
+  return await import(found);
 }
 
-/** The document with the table of the compiled routes. */
-async function renderRoutes() {
-  const built = path.join(root, 'build/test/http/document.js');
-  if (!existsSync(built)) {
-    console.error('docs/http.md needs the compiled tests: run `npx tsc -p .` first');
-    process.exit(1);
-  }
-  const { httpDocument } = await import(built);
-  return httpDocument(readFileSync(path.join(root, 'docs/http.md'), 'utf8'));
-}
-
-/** The table of clients, from what their tests expect. */
-async function renderClients() {
-  const built = path.join(root, 'build/test/clients/document.js');
-  if (!existsSync(built)) {
-    console.error('docs/clients.md needs the compiled tests: run `npx tsc -p .` first');
-    process.exit(1);
-  }
-  const { clientsDocument } = await import(built);
-  return clientsDocument();
-}
-
-/** The table of what the server registers. */
-async function renderMetrics() {
-  const built = path.join(root, 'build/test/observability/document.js');
-  if (!existsSync(built)) {
-    console.error('docs/metrics.md needs the compiled tests: run `npx tsc -p .` first');
-    process.exit(1);
-  }
-  const { metricsDocument } = await import(built);
-  return metricsDocument();
-}
-
-/** The documents, a line each. It comes last: the others are among them. */
+/** Each line names a document. Rendered last, since the other documents are among them. */
 async function renderLlms() {
-  const built = path.join(root, 'build/ts/mcp/llms-text.js');
-  if (!existsSync(built)) {
-    console.error('llms.txt needs the compiled server: run `npx tsc -p .` first');
-    process.exit(1);
-  }
-  const { llmsText } = await import(built);
-  const { Documents } = await import(path.join(root, 'build/ts/mcp/documents.js'));
+  const { llmsText } = await built('build/ts/mcp/llms-text.js', 'llms.txt');
+  const { Documents } = await built('build/ts/mcp/documents.js', 'llms.txt');
   return llmsText(new Documents(path.join(root, 'docs')).pages);
-}
-
-/** The list of functions as the built addon binds it, each example run. */
-async function renderFunctions() {
-  const built = path.join(root, 'build/test/sql/functions/document.js');
-  if (!existsSync(built)) {
-    console.error('docs/functions.md needs the compiled tests: run `npx tsc -p .` first');
-    process.exit(1);
-  }
-  const { functionsDocument } = await import(built);
-  return functionsDocument();
 }
 
 const CASES = 'crates/planner/tests/data/cases.json';
 
 /** The statements of the binder's test cases with their trees, a line each. */
 async function renderTrees() {
-  const built = path.join(root, 'build/ts/sql/index.js');
-  if (!existsSync(built)) {
-    console.error(`the trees of ${CASES} need the compiled parser: run \`npx tsc -p .\` first`);
-    process.exit(1);
-  }
-  const { parse } = await import(built);
+  const { parse } = await built('build/ts/sql/index.js', CASES);
   const { setup, cases } = JSON.parse(readFileSync(path.join(root, CASES), 'utf8'));
   const trees = cases.map((one) => ({ ...one, tree: parse(one.sql) }));
   const lines = [{ setup: setup.map((sql) => parse(sql)) }, ...trees];
@@ -165,10 +105,20 @@ async function settle(name, parser, text, source) {
 const { tree, border } = renderTypes();
 await settle('ts/sql/ast.generated.ts', 'typescript', tree, 'crates/ast');
 await settle('ts/border/types.generated.ts', 'typescript', border, 'crates/border');
-await settle('docs/sql-coverage.md', 'markdown', await renderCoverage(), 'test/sql/grammar');
-await settle('docs/http.md', null, await renderRoutes(), 'ts/http/routes');
-await settle('docs/metrics.md', 'markdown', await renderMetrics(), 'ts/observability');
-await settle('docs/clients.md', 'markdown', await renderClients(), 'test/clients');
+const { coverageDocument } = await built(
+  'build/test/sql/grammar/document.js',
+  'docs/sql-coverage.md',
+);
+await settle('docs/sql-coverage.md', 'markdown', coverageDocument(), 'test/sql/grammar');
+const { metricsDocument } = await built('build/test/observability/document.js', 'docs/metrics.md');
+await settle('docs/metrics.md', 'markdown', metricsDocument(), 'ts/observability');
+const { errorsDocument } = await built('build/test/documentation/errors.js', 'docs/errors.md');
+await settle('docs/errors.md', 'markdown', errorsDocument(), 'test/documentation');
+const { clientsDocument } = await built('build/test/clients/document.js', 'docs/clients.md');
+await settle('docs/clients.md', 'markdown', clientsDocument(), 'test/clients');
+const { httpDocument } = await built('build/test/http/document.js', 'docs/http.md');
+const http = httpDocument(readFileSync(path.join(root, 'docs/http.md'), 'utf8'));
+await settle('docs/http.md', null, http, 'ts/http/routes');
 await settle('llms.txt', null, await renderLlms(), 'the documents');
 await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(), CASES);
 await settle('docs/decisions/README.md', null, decisionsDocument(), 'the decision records');
@@ -176,5 +126,9 @@ const PARSER = 'crates/engine/tests/cases/parser.generated.js';
 await settle(PARSER, null, await renderParser(), 'ts/sql');
 // Its test checks it, with the addon that it needs.
 if (!isCheck) {
-  await settle('docs/functions.md', 'markdown', await renderFunctions(), 'crates/functions');
+  const { functionsDocument } = await built(
+    'build/test/sql/functions/document.js',
+    'docs/functions.md',
+  );
+  await settle('docs/functions.md', 'markdown', await functionsDocument(), 'crates/functions');
 }

@@ -56,6 +56,7 @@ const SECTIONS = {
   Reference: [
     ['configuration', 'Configuration'],
     ['functions', 'Functions'],
+    ['errors', 'Errors'],
     ['sql-coverage', 'SQL coverage'],
     ['dialect-differences', 'Differences from QuestDB'],
     ['http', 'HTTP interface'],

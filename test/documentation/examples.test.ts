@@ -46,7 +46,7 @@ function statementsOf(code: string): string[] {
     .filter((statement) => statement !== '');
 }
 
-/** Whether output matches; `…` stands for any characters of one line. */
+/** Whether output matches; `…` matches any characters within a line. */
 function fits(found: string, expected: string): boolean {
   const plain = (text: string): string => text.replaceAll('\r\n', '\n').trimEnd();
   const pattern = plain(expected)

@@ -1,0 +1,25 @@
+/** The page of errors: its examples fail as it says. */
+import test from 'ava';
+
+import { execute } from '../golden/http-client.js';
+import { startTestServer } from '../golden/server.js';
+import { EXPLAINED } from './errors.js';
+
+test('every example of an error fails with its message', async (t) => {
+  const server = await startTestServer();
+  t.teardown(() => server.stop());
+  const run = async (sql: string): Promise<string | undefined> => {
+    const { body } = await execute(server.url, sql);
+    return (JSON.parse(body.toString()) as { error?: string }).error;
+  };
+  t.is(await run('CREATE TABLE t (v INT, ts TIMESTAMP) TIMESTAMP(ts)'), undefined);
+  const expected: Record<string, string> = {};
+  const found: Record<string, string | undefined> = {};
+  for (const { example } of Object.values(EXPLAINED)) {
+    if (example !== undefined) {
+      expected[example.sql] = example.message;
+      found[example.sql] = await run(example.sql);
+    }
+  }
+  t.deepEqual(found, expected);
+});
