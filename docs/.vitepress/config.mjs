@@ -12,7 +12,15 @@ const FOLDER = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 /** The sidebar: section, then pages as path and title. */
 const SECTIONS = {
-  'Get started': [['get-started/install', 'Install']],
+  'Get started': [
+    ['get-started/install', 'Install'],
+    ['get-started/first-hour', 'The first hour'],
+    ['get-started/first-dashboard', 'The first dashboard'],
+    ['comparison', 'Comparison'],
+    ['migration/questdb', 'Move from QuestDB'],
+    ['migration/influxdb', 'Move from InfluxDB'],
+    ['migration/timescaledb', 'Move from TimescaleDB'],
+  ],
   'Import and ingest': [
     ['connect/ingestion', 'Send rows from official clients'],
     ['line-protocol', 'Line protocol'],
@@ -45,6 +53,9 @@ const SECTIONS = {
     ['connect/dbt-and-migrations', 'dbt and migrations'],
   ],
   Operate: [
+    ['guides/monitor', 'Monitor'],
+    ['guides/upgrade', 'Upgrade'],
+    ['guides/limits', 'Limits and tuning'],
     ['security', 'Security'],
     ['access-control', 'Access control'],
     ['encryption', 'Encryption'],

@@ -123,7 +123,8 @@ export const EXPLAINED: Readonly<Record<ErrorCode, Explained>> = {
   OutOfMemory: {
     meaning: 'The statement needs more memory than its limit, or than is free.',
     remedy:
-      'Read fewer rows or columns, or raise `query.memory.limit`, `query.memory.pool` or `memory.limit`.',
+      'Read fewer rows or columns, or raise `query.memory.limit`, `query.memory.pool` or ' +
+      '`memory.limit`.',
   },
   DiskFull: {
     meaning: 'The disk is full, or its free space is below `disk.watermark`.',

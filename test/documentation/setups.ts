@@ -37,6 +37,9 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
   'mcp.md': { ...ADMIN, sql: [TRADES], languages: ['sql'] },
   'security.md': { ...ADMIN, languages: ['sql'] },
   'life-of-a-query.md': { args: ['--demo'] },
+  'get-started/install.md': { args: ['--demo'] },
+  'get-started/first-hour.md': { args: ['--demo'] },
+  'get-started/first-dashboard.md': { args: ['--demo'] },
   'views.md': { sql: [TRADES] },
   'copy.md': { sql: [TRADES], files: { 'trades.csv': CSV } },
   // The cell of a notebook: its test runs it.

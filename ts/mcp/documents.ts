@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { PassageIndex } from './passage-index.js';
 
 /** Folders with pages for users; decisions and images are none. */
-const FOLDERS = ['', 'connect/'];
+const FOLDERS = ['', 'get-started/', 'guides/', 'connect/', 'migration/'];
 /** UTF-16 units of a passage. */
 const PASSAGE_UNITS = 1_200;
 const HEADING = /^(#{1,6}) (.+)$/;
@@ -79,7 +79,7 @@ export class Documents {
 function markdownFiles(folder: string, below: string): string[] {
   try {
     return readdirSync(join(folder, below))
-      .filter((name) => name.endsWith('.md'))
+      .filter((name) => name.endsWith('.md') && name !== 'index.md')
       .sort()
       .map((name) => below + name);
   } catch {

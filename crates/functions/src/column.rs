@@ -1,5 +1,5 @@
-//! Reading arguments and building results. An argument is an array or a scalar; a scalar is read
-//! as a column whose every row is row 0, so it is never expanded and kernels have one shape.
+//! Reading arguments and building results. An argument is an array or a scalar. A scalar is read as
+//! a column whose every row is row 0: it is never expanded, and each kernel needs only one form.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -20,16 +20,16 @@ use tidemark_types::{EngineError, ErrorCode, account};
 
 use crate::text::bounded_text::BoundedText;
 
-/// What a kernel is called with.
+/// The input of a kernel.
 pub(crate) struct Call<'a> {
     pub(crate) arguments: &'a [ColumnarValue],
-    /// Rows of the batch; 1 when every argument is a scalar.
+    /// Number of rows of the batch; 1 if every argument is a scalar.
     pub(crate) rows: usize,
-    /// Where a random function takes its numbers from, when the statement gives a seed.
+    /// Random generator, if the statement has a seed.
     pub(crate) random: Option<&'a Mutex<ChaCha8Rng>>,
 }
 
-/// A null of the dialect among a type's values.
+/// A type among whose values is a null of the dialect.
 pub(crate) trait Canonical: Copy {
     /// Whether this value represents null.
     fn is_null_value(self) -> bool;
@@ -57,9 +57,9 @@ canonical! {
     f64: |value| !value.is_finite();
 }
 
-/// An Arrow type whose nulls are values of the dialect.
+/// An Arrow type whose nulls are sentinel values in the dialect.
 pub(crate) trait Lane: ArrowPrimitiveType<Native: Canonical + Default> {
-    /// Whether the SQL type has nulls; BYTE and SHORT get 0 instead.
+    /// Whether the SQL type has nulls; BYTE and SHORT use 0 instead.
     const NULLABLE: bool = true;
 }
 
@@ -105,16 +105,16 @@ impl<T: ArrowPrimitiveType> Primitives<T> {
     }
 }
 
-/// Bytes that a kernel reads or writes before it looks whether the query may go on.
+/// Bytes that a kernel reads or writes between two checks of the query's deadline and cancellation.
 const LOOK_BYTES: usize = 256 << 10;
-/// What a text counts for beside its bytes.
+/// Bytes that a string counts in addition to its content.
 const LOOK_TEXT: usize = 64;
 
 /// A text argument.
 pub(crate) struct Texts {
     pub(crate) array: StringViewArray,
     pub(crate) scalar: bool,
-    /// Bytes read since the last look.
+    /// Bytes read since the last check.
     read: Cell<usize>,
 }
 
@@ -123,8 +123,8 @@ impl Texts {
         Self { array, scalar, read: Cell::new(0) }
     }
 
-    /// The text in a row. There is none any more once the query has to stop: the kernel soon
-    /// ends, and what it answers is not looked at.
+    /// Returns the string of a row. Once the query must stop, it returns `None`: the kernel ends
+    /// soon and its result is discarded.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> Option<&str> {
         let row = if self.scalar { 0 } else { row };
@@ -143,7 +143,7 @@ impl Texts {
 }
 
 impl Call<'_> {
-    /// The array behind an argument (of one row for a scalar), and whether it is a scalar.
+    /// Returns the array of an argument (one row for a scalar), and whether it is a scalar.
     pub(crate) fn array(&self, index: usize) -> Result<(ArrayRef, bool)> {
         match self.arguments.get(index) {
             Some(ColumnarValue::Array(array)) => Ok((Arc::clone(array), false)),
@@ -170,7 +170,7 @@ impl Call<'_> {
         Ok(Texts::new(array.clone(), scalar))
     }
 
-    /// The one value of a text argument that must not vary by row.
+    /// Returns the value of a text argument that must be constant.
     pub(crate) fn constant_text(&self, index: usize) -> Result<Option<String>> {
         let texts = self.texts(index)?;
         Ok(if texts.array.is_empty() { None } else { texts.get(0).map(str::to_owned) })
@@ -195,7 +195,7 @@ pub(crate) fn build<T: Lane>(
     Arc::new(PrimitiveArray::<T>::new(values.into(), mask))
 }
 
-/// The same, for values whose computation can fail.
+/// Like [`build`], for values whose computation can fail.
 pub(crate) fn try_build<T: Lane>(
     rows: usize,
     mut value: impl FnMut(usize) -> Result<Option<T::Native>>,
@@ -218,8 +218,8 @@ pub(crate) fn build_flags(rows: usize, value: impl FnMut(usize) -> bool) -> Arra
     Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(rows, value), None))
 }
 
-/// Builds a text column; `write` appends a row's text and says whether it is not null. Fails where
-/// the texts are more than the query may hold.
+/// Builds a string column; `write` appends a row's string and returns whether it is not null. Fails
+/// if the strings exceed the query's memory limit.
 pub(crate) fn build_text(
     rows: usize,
     mut write: impl FnMut(usize, &mut BoundedText) -> bool,
@@ -227,7 +227,7 @@ pub(crate) fn build_text(
     try_build_text(rows, |row, text| Ok(write(row, text)))
 }
 
-/// The same, for texts whose making can fail.
+/// Like [`build_text`], for strings whose computation can fail.
 pub(crate) fn try_build_text(
     rows: usize,
     mut write: impl FnMut(usize, &mut BoundedText) -> Result<bool>,
@@ -253,13 +253,13 @@ pub(crate) fn try_build_text(
     Ok(Arc::new(builder.finish()))
 }
 
-/// What ends a query, as an error of a kernel.
+/// Wraps the error that stops a query as a kernel error.
 pub(crate) fn stopped(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// A primitive column from computed values: null where an input was, or where the value represents
-/// null. The first pass only asks whether any does, which vectorises.
+/// Builds a primitive column from computed values. A row is null if an input was null or if the
+/// value represents null. The first pass only tests whether any value does, which vectorises.
 pub(crate) fn canonical<T: Lane>(
     values: Vec<T::Native>,
     nulls: Option<NullBuffer>,
@@ -274,17 +274,17 @@ pub(crate) fn canonical<T: Lane>(
     PrimitiveArray::new(values.into(), nulls)
 }
 
-/// An error a client may see.
+/// An error that may be shown to a client.
 pub(crate) fn failure(code: ErrorCode, message: impl Into<String>) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::new(code, message)))
 }
 
-/// A value that a function refuses.
+/// The error for a value that a function rejects.
 pub(crate) fn invalid(message: impl Into<String>) -> DataFusionError {
     failure(ErrorCode::InvalidValue, message)
 }
 
-/// A defect of ours.
+/// The error for an internal defect.
 pub(crate) fn internal(message: impl Into<String>) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::internal(message)))
 }
@@ -293,7 +293,7 @@ fn unexpected(array: &ArrayRef, expected: &str) -> DataFusionError {
     internal(format!("argument of type {} where {expected} was bound", array.data_type()))
 }
 
-/// A BOOLEAN column without nulls, for results of `DataFusion` functions that may have some.
+/// Returns a BOOLEAN column with nulls replaced by false, for results of `DataFusion` functions.
 pub(crate) fn definite(flags: &BooleanArray) -> BooleanArray {
     let values =
         BooleanBuffer::collect_bool(flags.len(), |row| flags.is_valid(row) && flags.value(row));

@@ -1,4 +1,4 @@
-//! coalesce, nullif, concat, typeOf: functions whose types follow from all their arguments.
+//! coalesce, nullif, concat, typeOf: functions whose types depend on all their arguments.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::signature::{Function, mismatch, resolved, special};
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// An argument as a full column.
+/// Expands an argument to a full column.
 fn column(call: &Call<'_>, index: usize) -> Result<ArrayRef> {
     match call.arguments.get(index) {
         Some(ColumnarValue::Scalar(value)) => value.to_array_of_size(call.rows),
@@ -35,7 +35,7 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
     if arguments.is_empty() {
         return Err(ResolveError::NoArguments { name: name.into() });
     }
-    // The first argument that cannot be null, a BYTE or SHORT, ends the search.
+    // The first argument that cannot be null (BYTE or SHORT) ends the search.
     let returns = match value_type(&beside_lengths(arguments))? {
         SqlType::Symbol => SqlType::String,
         other => other,
@@ -48,7 +48,7 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
             if stops[index] || candidate.null_count() == 0 {
                 result = candidate;
             } else if let Some(ColumnarValue::Scalar(_)) = call.arguments.get(index) {
-                // A null scalar adds nothing.
+                // A null constant contributes nothing.
             } else {
                 result = zip(&is_not_null(&candidate)?, &candidate, &result)?;
             }
@@ -59,7 +59,8 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("coalesce", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// The types of values that become one: beside a length of time a constant text is one.
+/// Types of the arguments whose common type is determined; constant text next to a PERIOD is a
+/// PERIOD.
 fn beside_lengths(arguments: &[Argument]) -> Vec<SqlType> {
     let has_length = arguments.iter().any(|argument| argument.sql_type == SqlType::Period);
     let read = |argument: &Argument| match argument.text() {
@@ -84,7 +85,7 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
         (SqlType::Null, common) => common,
         (own, _) => own,
     };
-    // The first value is returned as it is, and compared in the type that holds both.
+    // The first value is returned unchanged, but compared in the common type.
     let compared = common_type(returns, common).ok_or_else(none)?;
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
         let (left, right) = (column(call, 0)?, column(call, 1)?);
@@ -102,7 +103,7 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("nullif", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Where two columns of one type have equal values, as `=` has it.
+/// Returns where two columns of one type have equal values, with the semantics of `=`.
 fn equal_values(left: &ArrayRef, right: &ArrayRef, of: SqlType) -> Result<BooleanArray> {
     match of {
         SqlType::Double => {
@@ -151,7 +152,7 @@ fn type_of(name: &str, arguments: &[Argument]) -> Resolved {
         })
     });
     let types = types_of(arguments);
-    // The name of a text's type is a text of that type.
+    // The type name of a string has the string's own type.
     let returns = match argument.sql_type {
         SqlType::Varchar => SqlType::Varchar,
         _ => SqlType::String,

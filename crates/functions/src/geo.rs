@@ -1,4 +1,4 @@
-//! Points in shapes, and geohashes within others.
+//! Points in shapes, and geohashes within geohashes.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::signature::{
 };
 use SqlType::{Boolean, Double};
 
-/// Metres of a degree of latitude.
+/// Metres per degree of latitude.
 const METRES_PER_DEGREE: f64 = 111_320.0;
 
-/// The first `N` arguments, all DOUBLE.
+/// Reads the first `N` arguments, all DOUBLE.
 fn numbers<const N: usize>(call: &Call<'_>) -> Result<Vec<Primitives<Float64Type>>> {
     (0..N).map(|index| call.primitive::<Float64Type>(index)).collect()
 }
 
-/// The numbers of a row; `None` where one is null.
+/// Returns the numbers of a row; `None` if one is null.
 fn row_of<const N: usize>(columns: &[Primitives<Float64Type>], row: usize) -> Option<[f64; N]> {
     let mut values = [0.0; N];
     for (value, column) in values.iter_mut().zip(columns) {
@@ -34,7 +34,7 @@ fn row_of<const N: usize>(columns: &[Primitives<Float64Type>], row: usize) -> Op
     Some(values)
 }
 
-/// A test of `N` numbers; false where one is null.
+/// Builds a predicate over `N` numbers; false if one is null.
 fn test<const N: usize>(call: &Call<'_>, holds: fn([f64; N]) -> bool) -> Result<ArrayRef> {
     let columns = numbers::<N>(call)?;
     Ok(build_flags(call.rows, |row| row_of(&columns, row).is_some_and(holds)))
@@ -48,8 +48,9 @@ fn within_radius([x, y, centre_x, centre_y, radius]: [f64; 5]) -> bool {
     (x - centre_x).hypot(y - centre_y) <= radius
 }
 
-/// The distance of two points in metres. Degrees of longitude are taken as long as they are at the
-/// first point's latitude, which is good for near points; the shorter way round is taken.
+/// Returns the distance between two points in metres, the shorter way around the globe. A degree of
+/// longitude has the length it has at the first point's latitude, which is accurate for near
+/// points.
 fn distance([lat, lon, to_lat, to_lon]: [f64; 4]) -> f64 {
     let east = (to_lon - lon + 540.0).rem_euclid(360.0) - 180.0;
     METRES_PER_DEGREE * (to_lat - lat).hypot(east * lat.to_radians().cos())
@@ -59,7 +60,7 @@ fn within_metres([lat, lon, centre_lat, centre_lon, metres]: [f64; 5]) -> bool {
     distance([lat, lon, centre_lat, centre_lon]) <= metres
 }
 
-/// Latitude and longitude in turn, checked.
+/// The limits of latitude and longitude, which alternate in the arguments.
 const LIMITS: [(&str, f64); 2] = [("latitude", 90.0), ("longitude", 180.0)];
 
 fn outside(index: usize, value: f64) -> Option<String> {
@@ -70,7 +71,7 @@ fn outside(index: usize, value: f64) -> Option<String> {
     })
 }
 
-/// Refuses constant coordinates that are none; the first four arguments are two points.
+/// Rejects constant coordinates out of range; the first four arguments are two points.
 fn check_points(arguments: &[Argument]) -> std::result::Result<(), ResolveError> {
     for (index, argument) in arguments.iter().take(4).enumerate() {
         if let Some(message) = argument.double().and_then(|value| outside(index, value)) {
@@ -112,7 +113,8 @@ fn near(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     }))
 }
 
-/// The cell that holds a point: bits of longitude and latitude in turn, longitude first.
+/// Returns the cell that contains a point: bits of longitude and latitude alternate, longitude
+/// first.
 fn geohash_of(lon: f64, lat: f64, bits: u32) -> i64 {
     let mut cell = 0_i64;
     let mut ranges = [(-180.0, 180.0), (-90.0, 90.0)];
@@ -131,7 +133,7 @@ fn geohash_of(lon: f64, lat: f64, bits: u32) -> i64 {
     cell
 }
 
-/// `make_geohash(lon, lat, bits)`: constants that are no place are refused, others are null.
+/// `make_geohash(lon, lat, bits)`: constants out of range are rejected, other values become null.
 fn make_geohash(
     name: &str,
     arguments: &[Argument],
@@ -168,7 +170,7 @@ fn make_geohash(
     Ok(resolved("make_geohash", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Whether a geohash lies in one of the others, which must not be finer than it is.
+/// Whether a geohash lies in one of the others, which must not have more bits.
 fn within(name: &str, arguments: &[Argument]) -> std::result::Result<ResolvedScalar, ResolveError> {
     let none = || mismatch(name, [1, 2].into_iter(), arguments);
     let [inner, outer @ ..] = arguments else { return Err(none()) };
@@ -197,7 +199,7 @@ fn within(name: &str, arguments: &[Argument]) -> std::result::Result<ResolvedSca
     Ok(resolved("within", Volatility::Immutable, types, Boolean, arguments, kernel))
 }
 
-/// A geohash argument's values, whatever integer holds them.
+/// Reads the values of a geohash argument, whatever its integer width.
 fn cells(call: &Call<'_>, index: usize) -> Result<impl Fn(usize) -> Option<i64> + use<>> {
     let (array, scalar) = call.array(index)?;
     let wide = arrow::compute::cast(&array, &DataType::Int64)?;
@@ -244,19 +246,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn borders_belong_to_the_shape() {
+    fn borders_are_part_of_the_shape() {
         assert!(within_box([2.0, 0.0, 0.0, 0.0, 2.0, 2.0]));
         assert!(!within_box([2.1, 0.0, 0.0, 0.0, 2.0, 2.0]));
         assert!(within_radius([3.0, 4.0, 0.0, 0.0, 5.0]));
         assert!(within_metres([0.0, 0.0, 0.0, 1.0, 111_320.0]));
         assert!(!within_metres([0.0, 0.0, 0.0, 1.0, 111_319.0]));
-        // The way over the date line is the shorter one.
+        // The way across the date line is shorter.
         let over = distance([0.0, 179.0, 0.0, -179.0]);
         assert!((over - 2.0 * METRES_PER_DEGREE).abs() < 1e-6);
     }
 
     #[test]
-    fn points_have_cells() {
+    fn points_map_to_geohash_cells() {
         let text = |lon, lat, bits| {
             crate::text::parse::geohash_text(geohash_of(lon, lat, bits), bits as u8)
         };
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_geohash_must_not_be_finer_than_what_lies_in_it() {
+    fn a_geohash_cannot_contain_a_coarser_one() {
         let of = |bits| Argument::column(SqlType::Geohash(bits));
         assert!(within("within", &[of(20), of(15), of(20)]).is_ok());
         assert!(within("within", &[of(15), of(20)]).is_err());

@@ -1,10 +1,10 @@
-//! Functions, operators and casts of the dialect: the tables that say which exist for which
-//! types, and the vectorised kernels behind them.
+//! Functions, operators and casts of the dialect: tables of the forms that exist for which types,
+//! and the vectorised kernels that compute them.
 //!
-//! The binder asks `resolve_scalar`, `resolve_aggregate`, `resolve_operator` and `cast`, and gets
-//! `DataFusion` expressions back. Every result is canonical: a null has its validity bit cleared,
-//! and no valid slot holds a value that the dialect reads as null; BOOLEAN, BYTE and SHORT are
-//! never null. This crate knows no table and no plan.
+//! The binder calls `resolve_scalar`, `resolve_aggregate`, `resolve_operator` and `cast` and gets
+//! `DataFusion` expressions. Every result is canonical: a null has its validity bit cleared, and no
+//! valid slot contains a value that the dialect reads as null; BOOLEAN, BYTE and SHORT are never
+//! null. This crate has no knowledge of tables or plans.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! Functions about the server and the session that need neither.
+//! Functions about the server and the session that depend on neither.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -29,12 +29,12 @@ macro_rules! constant {
     };
 }
 
-/// A function that the binder answers; with other arguments there is none.
+/// A function that the binder resolves itself; other arguments are rejected.
 fn bound_elsewhere(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
     Err(mismatch(name, std::iter::once(1), arguments))
 }
 
-/// The bytes of a batch's rows, in its first row; 0 in the others.
+/// Returns the bytes of a batch in its first row, and 0 in the other rows.
 pub fn row_bytes(columns: Vec<Expr>) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let mut bytes = 0;
@@ -49,7 +49,7 @@ pub fn row_bytes(columns: Vec<Expr>) -> Expr {
     call(&udf, columns)
 }
 
-/// Bytes of the part of the buffers that an array shows.
+/// Returns the bytes of the buffer ranges that an array references.
 fn read_bytes(array: &ArrayRef) -> usize {
     match array.as_string_view_opt() {
         Some(texts) => texts.iter().flatten().map(str::len).sum::<usize>() + 16 * texts.len(),
@@ -57,7 +57,7 @@ fn read_bytes(array: &ArrayRef) -> usize {
     }
 }
 
-/// The place of a text among these, counted from `first`; null for none of them.
+/// Returns the position of a string in `names`, counted from `first`; null if it is not there.
 pub fn number_of(text: Expr, names: &[String], first: i32) -> Expr {
     let identity = format!("{first} {}", names.len());
     let numbers: HashMap<String, i32> = names.iter().cloned().zip(first..).collect();
@@ -70,7 +70,7 @@ pub fn number_of(text: Expr, names: &[String], first: i32) -> Expr {
     call(&udf, vec![text])
 }
 
-/// What `touch` says of so many bytes.
+/// Returns the output of `touch` for a number of bytes.
 pub fn pages_text(bytes: Expr) -> Expr {
     const PAGE_BYTES: i64 = 4096;
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
@@ -90,7 +90,8 @@ pub fn pages_text(bytes: Expr) -> Expr {
     call(&udf, vec![bytes])
 }
 
-/// What `version()` answers: `PostgreSQL` clients parse it. The number is `server_version`'s.
+/// The result of `version()`, which `PostgreSQL` clients parse. Its number matches
+/// `server_version`.
 pub(crate) const VERSION: &str =
     concat!("PostgreSQL 14.0, compiled by Tidemark ", env!("CARGO_PKG_VERSION"));
 

@@ -1,4 +1,4 @@
-//! The one shape in which our kernels enter a `DataFusion` plan.
+//! Adapter through which Tidemark's kernels enter a `DataFusion` plan.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex};
@@ -22,12 +22,12 @@ use tidemark_types::{SqlType, account};
 
 use crate::column::{Call, stopped};
 
-/// The most bytes of a name that says all of an expression.
+/// Maximum bytes of an expression name that is kept in full.
 const MAX_NAME_BYTES: usize = 512;
-/// Bytes of a longer one that are kept.
+/// Bytes of the prefix that is kept of a longer name.
 const KEPT_NAME_BYTES: usize = 64;
 
-/// A longer name's beginning and its digest, which keeps it from being another's.
+/// Returns a long name's prefix and digest; the digest keeps names unique.
 fn bounded_name(name: String) -> String {
     if name.len() <= MAX_NAME_BYTES {
         return name;
@@ -41,24 +41,24 @@ fn bounded_name(name: String) -> String {
     format!("{kept}…{:016x}{:016x})", digest(0), digest(1))
 }
 
-/// What a kernel computes: a column of as many rows as the call has.
+/// Computes a column with as many rows as the call has.
 pub(crate) type Kernel = Arc<dyn Fn(&Call<'_>) -> Result<ArrayRef> + Send + Sync>;
 
-/// A kernel with the types it was resolved for. Two are equal when name, types and options are.
+/// A kernel with the types it was resolved for. Two are equal if name, types and options are.
 pub(crate) struct Native {
     name: &'static str,
-    /// Distinguishes kernels of one name: bound types and constants.
+    /// Distinguishes kernels with the same name: bound types and constants.
     variant: String,
-    /// What it reads, where that is known.
+    /// Types of the arguments, if known.
     takes: Vec<SqlType>,
     returns: SqlType,
     signature: Signature,
     kernel: Kernel,
-    /// The numbers of a random function whose statement gives a seed.
+    /// Generator of a random function, if the statement has a seed.
     random: Option<Mutex<ChaCha8Rng>>,
-    /// Whether of two arguments the greater has no smaller result.
+    /// Whether the result never decreases as the argument increases.
     keeps_order: bool,
-    /// The least and the greatest number it gives, where they are known.
+    /// Minimum and maximum result, if known.
     range: Option<(i64, i64)>,
 }
 
@@ -75,28 +75,28 @@ impl Native {
         Self { name, variant, takes, returns, signature, kernel, random, keeps_order, range }
     }
 
-    /// The types its arguments are cast to.
+    /// Sets the types that the arguments are cast to.
     pub(crate) fn taking(self, takes: Vec<SqlType>) -> Self {
         Self { takes, ..self }
     }
 
-    /// The types its arguments are cast to, where they are known.
+    /// Returns the types that the arguments are cast to, if known.
     pub(crate) fn takes(&self) -> &[SqlType] {
         &self.takes
     }
 
-    /// The type of its result.
+    /// Returns the type of the result.
     pub(crate) fn returns(&self) -> SqlType {
         self.returns
     }
 
-    /// The same for a kernel of one argument that never falls where that rises.
+    /// Marks a kernel of one argument as monotonically non-decreasing.
     pub(crate) fn keeping_order(self) -> Self {
         Self { keeps_order: true, ..self }
     }
 
-    /// An argument of no type, as a column of nulls of the type that the kernel reads: so the
-    /// optimizer asks what a predicate says of missing rows.
+    /// Converts an untyped argument to a column of nulls of the type that the kernel reads. The
+    /// optimizer passes such arguments to evaluate a predicate over missing rows.
     fn typed(&self, index: usize, value: ColumnarValue) -> ColumnarValue {
         match (value, self.takes.get(index)) {
             (ColumnarValue::Array(array), Some(takes))
@@ -119,13 +119,13 @@ impl Native {
         Arc::new(ScalarUDF::from(native))
     }
 
-    /// The same with random numbers that a seed decides.
+    /// Returns the same kernel with random numbers from a seed.
     pub(crate) fn seeded(&self, seed: u64) -> Self {
         let random = Some(Mutex::new(ChaCha8Rng::seed_from_u64(seed)));
         Self { variant: format!("{},{seed}", self.variant), random, ..self.copied() }
     }
 
-    /// The same with numbers of this range alone.
+    /// Returns the same kernel with this result range.
     pub(crate) fn within(&self, range: Option<(i64, i64)>) -> Self {
         Self { range, ..self.copied() }
     }
@@ -144,7 +144,7 @@ impl Native {
         }
     }
 
-    /// What a kernel made, with false and 0 for nothing where the type has no null.
+    /// Replaces null results by false or 0 if the type has no null.
     fn with_values(&self, made: ArrayRef) -> Result<ArrayRef> {
         if made.null_count() == 0 || self.returns.is_nullable() {
             return Ok(made);
@@ -158,8 +158,8 @@ impl Native {
     }
 }
 
-/// Whether the expression is a call whose result may be as long as a number says that is no
-/// constant: `repeat('x', n)`.
+/// Whether the expression is a call whose result length depends on a number that is not constant:
+/// `repeat('x', n)`.
 pub fn is_as_long_as_said(expr: &Expr) -> bool {
     let Expr::ScalarFunction(function) = expr else { return false };
     let Some(native) = function.func.inner().downcast_ref::<Native>() else { return false };
@@ -209,8 +209,8 @@ impl ScalarUDFImpl for Native {
         Ok(self.returns.arrow_type())
     }
 
-    /// Its arguments' names are part of the name, and theirs of those: without a bound a thousand
-    /// calls within each other take seconds to name, and they are named again and again.
+    /// A name contains the names of its arguments recursively. Without a limit, a thousand nested
+    /// calls take seconds to name, and names are requested repeatedly.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
         Ok(bounded_name(format!("{}({})", self.name, names.join(","))))
@@ -222,7 +222,7 @@ impl ScalarUDFImpl for Native {
         Ok(Arc::new(Field::new(self.name, self.returns.arrow_type(), nullable)))
     }
 
-    /// The binder has cast every argument to what the kernel reads.
+    /// The binder has already cast every argument to the type that the kernel reads.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         Ok(types.to_vec())
     }
@@ -253,7 +253,7 @@ impl ScalarUDFImpl for Native {
         account::check().map_err(stopped)?;
         let made =
             (self.kernel)(&Call { arguments: &arguments, rows, random: self.random.as_ref() });
-        // What a query that has to stop gets from a kernel, be it an error, has no meaning.
+        // Once the query must stop, the kernel's result or error is meaningless.
         account::check().map_err(stopped)?;
         let array = self.with_values(made?)?;
         if constant {

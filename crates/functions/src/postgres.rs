@@ -1,6 +1,6 @@
-//! What tools of `PostgreSQL` ask of its catalog. One schema holds everything, every user sees it,
-//! and there are neither comments, indexes of their own, constraints nor triggers; the binder
-//! answers the calls whose answer depends on the tables there are.
+//! Catalog functions for `PostgreSQL` tools. One schema holds everything and every user sees it;
+//! there are no comments, separate indexes, constraints or triggers. The binder resolves the calls
+//! whose result depends on existing tables.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -15,8 +15,8 @@ use crate::json::json_build::push_quoted;
 use crate::signature::Param::{Any, Is, Text};
 use crate::signature::{Function, Overload, Param, direct, pure};
 
-/// Settings of `PostgreSQL` that clients ask for, and what holds here. By the version drivers
-/// choose their catalog queries.
+/// `PostgreSQL` settings that clients request, with their values here. Drivers choose their catalog
+/// queries by the version.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", ""),
     ("bytea_output", "hex"),
@@ -43,7 +43,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("transaction_read_only", "off"),
 ];
 
-/// `array_to_string(array, between [, null])`.
+/// `array_to_string(array, separator [, null])`.
 fn array_to_string(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, between) = (call.texts(0)?, call.texts(1)?);
     let nulls = if call.arguments.len() > 2 { Some(call.texts(2)?) } else { None };
@@ -68,7 +68,7 @@ fn array_to_string(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// The encoding of every text.
+/// Encoding id of UTF-8, which every string has.
 const UTF8: i32 = 6;
 
 fn pretty_size(call: &Call<'_>) -> Result<ArrayRef> {
@@ -109,13 +109,13 @@ fn word(call: &Call<'_>, text: &str) -> Result<ArrayRef> {
     })
 }
 
-/// The second argument, as it is.
+/// Returns the second argument unchanged.
 fn second_number(call: &Call<'_>) -> Result<ArrayRef> {
     let numbers = call.primitive::<Int64Type>(1)?;
     Ok(build::<Int64Type>(call.rows, |row| numbers.get(row)))
 }
 
-/// The refusal of a question about the last number of a sequence: no session has drawn one.
+/// The error for the last value of a sequence: no session has drawn one.
 fn undefined(call: &Call<'_>) -> Result<ArrayRef> {
     let names = if call.arguments.is_empty() { None } else { Some(call.texts(0)?) };
     for row in 0..call.rows {
@@ -132,7 +132,7 @@ fn undefined(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |_| None))
 }
 
-/// The refusal of a number of a sequence.
+/// The error for drawing a value of a sequence.
 fn no_sequence(call: &Call<'_>) -> Result<ArrayRef> {
     let names = call.texts(0)?;
     if let Some(name) = (0..call.rows).find_map(|row| names.get(row)) {
@@ -144,7 +144,7 @@ fn no_sequence(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |_| None))
 }
 
-/// The number of `btree` among the access methods, and what it can do.
+/// OID of the `btree` access method, and its capabilities.
 const BTREE: i32 = 403;
 const BTREE_CAN: [&str; 5] =
     ["can_order", "can_unique", "can_multi_col", "can_exclude", "can_include"];
@@ -157,7 +157,7 @@ fn access_method_can(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// One of the arguments, as it is.
+/// Returns one of the arguments unchanged.
 fn argument(call: &Call<'_>, index: usize) -> Result<ArrayRef> {
     let values = call.texts(index)?;
     build_text(call.rows, |row, out| {
@@ -167,14 +167,14 @@ fn argument(call: &Call<'_>, index: usize) -> Result<ArrayRef> {
     })
 }
 
-/// `{pg_catalog,public}`, or what of it is not implied.
+/// Returns `{pg_catalog,public}`, or only the schemas that are not implied.
 fn schemas(call: &Call<'_>) -> Result<ArrayRef> {
     let implied = call.array(0)?.0;
     let implied = implied.as_boolean_opt().is_some_and(|flags| !flags.is_empty() && flags.value(0));
     word(call, if implied { "{pg_catalog,public}" } else { "{public}" })
 }
 
-/// Names of types, each with what narrows it.
+/// Returns type names with their type modifiers.
 fn narrowed(call: &Call<'_>) -> Result<ArrayRef> {
     let (names, modifiers) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
     build_text(call.rows, |row, out| {
@@ -184,12 +184,12 @@ fn narrowed(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `numeric(10,2)`, `character varying(8)`, `timestamp(3) without time zone[]`: the modifier says
-/// how narrow, in the way of each type; -1 that it is not.
+/// Formats `numeric(10,2)`, `character varying(8)`, `timestamp(3) without time zone[]`: the
+/// modifier is encoded in a way specific to the type; -1 means none.
 fn narrowed_name(name: &str, modifier: Option<i64>) -> std::string::String {
     let (element, array) = name.strip_suffix("[]").map_or((name, ""), |element| (element, "[]"));
     let narrow = match (element, modifier) {
-        // CHARACTER alone is one of one character.
+        // CHARACTER without a length means one character.
         ("character", Some(-1)) => Some("bpchar".to_owned()),
         (_, None | Some(..0)) => None,
         ("numeric", Some(modifier)) => {
@@ -209,7 +209,7 @@ fn narrowed_name(name: &str, modifier: Option<i64>) -> std::string::String {
     format!("{}{array}", narrow.as_deref().unwrap_or(element))
 }
 
-/// The place of a text in `{a,b}` or `a b`, from 1.
+/// Returns the position of a string in `{a,b}` or `a b`, from 1.
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, wanted) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -219,7 +219,7 @@ fn position(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// The item at a place of `{a,b}`, from 1.
+/// Returns the item at a position of `{a,b}`, from 1.
 fn item(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, places) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
     build_text(call.rows, |row, out| {
@@ -233,7 +233,7 @@ fn item(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// The last place of `{a,b}`; null of none.
+/// Returns the last position of `{a,b}`; null for an empty array.
 fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
     let arrays = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -241,7 +241,7 @@ fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// 1 for each array that has a last place.
+/// Returns 1 for each array that has a last position.
 fn first_places(last: &ArrayRef) -> Result<ArrayRef> {
     let last = last.as_primitive::<Int32Type>();
     Ok(build::<Int32Type>(last.len(), |row| last.is_valid(row).then_some(1)))
@@ -260,7 +260,7 @@ fn elements(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(input.get(row)?.values.len()).ok()))
 }
 
-/// How many elements a text of an array has.
+/// Returns the number of elements of an array in text form.
 fn items(call: &Call<'_>) -> Result<ArrayRef> {
     let arrays = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -268,7 +268,7 @@ fn items(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// How many arguments of a row are null, or are not.
+/// Counts the null, or the non-null, arguments of a row.
 fn count(call: &Call<'_>, nulls: bool) -> Result<ArrayRef> {
     let columns = (0..call.arguments.len()).map(|index| call.array(index));
     let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -299,7 +299,7 @@ fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// One number of a row `(x,n)` that `_pg_expandarray` made.
+/// Returns one number of a row `(x,n)` that `_pg_expandarray` produced.
 fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
     let (rows, names) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int64Type>(call.rows, |row| {
@@ -315,7 +315,7 @@ fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
 
 const ADVISORY: &str = "granted always: advisory locks of PostgreSQL exclude no other session here";
 
-/// A function that answers the same whatever it is asked about.
+/// A function that returns the same result for all arguments.
 macro_rules! always {
     ($name:literal, $gives:expr, $body:expr, $summary:expr) => {
         pure(
@@ -330,7 +330,7 @@ macro_rules! always {
     };
 }
 
-/// One with nothing to say: there are no such objects.
+/// A function that returns null because such objects do not exist.
 macro_rules! nothing {
     ($name:literal, $what:literal) => {
         always!($name, String, no_text, concat!($what, "; there is none"))
@@ -572,9 +572,9 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 mod tests {
     use super::narrowed_name;
 
-    /// As `PostgreSQL` prints them.
+    /// Expected values are `PostgreSQL`'s output.
     #[test]
-    fn a_modifier_narrows_a_type() {
+    fn a_type_modifier_is_added_to_the_type_name() {
         for (name, modifier, shown) in [
             ("numeric", Some((10 << 16 | 2) + 4), "numeric(10,2)"),
             ("numeric", Some(-1), "numeric"),

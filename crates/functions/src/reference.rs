@@ -1,17 +1,17 @@
-//! What the list of functions shows beside the families' tables: the signatures of functions whose
-//! types follow rules, window and table functions, which the binder knows, and an example of each.
-//! A test runs the examples; the documentation shows what they gave.
+//! Additions to the function list: signatures of functions with special type rules, window and
+//! table functions, which the binder implements, and an example of each function. A test runs the
+//! examples; the documentation shows their results.
 
-/// What is shown of a function.
+/// Documentation of a function.
 pub(crate) struct Shown {
     pub(crate) name: &'static str,
-    /// Arguments and result where no overload says them, several with `; ` between.
+    /// Signatures that no overload describes, separated by `; `.
     pub(crate) forms: &'static str,
-    /// The text after SELECT.
+    /// The expression after SELECT.
     pub(crate) example: &'static str,
 }
 
-/// A function that is none of the families'.
+/// A function that belongs to no family.
 pub(crate) struct Other {
     pub(crate) shown: Shown,
     pub(crate) summary: &'static str,
@@ -539,7 +539,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     ),
 ];
 
-/// Functions of rows and their neighbours; they stand before OVER.
+/// Functions over a row's neighbours; they are written before OVER.
 pub(crate) const WINDOWS: &[Other] = &[
     other(
         "row_number",
@@ -627,7 +627,7 @@ pub(crate) const WINDOWS: &[Other] = &[
     ),
 ];
 
-/// Functions that stand in FROM.
+/// Functions in FROM.
 pub(crate) const TABLES: &[Other] = &[
     other(
         "long_sequence",

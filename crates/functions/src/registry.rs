@@ -1,4 +1,4 @@
-//! The functions there are: every family, by name, and the one that a call means.
+//! Function registry: every family, lookup by name, and overload resolution.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
@@ -68,7 +68,7 @@ fn signatures(function: &Function) -> Vec<String> {
     bound.chain(written_forms(function.name, forms)).chain(decimal).collect()
 }
 
-/// Every function, by name.
+/// Returns every function, sorted by name.
 pub fn all_functions() -> &'static [FunctionDoc] {
     &DOCS
 }
@@ -82,7 +82,7 @@ pub fn is_scalar(name: &str) -> bool {
 pub fn resolve_scalar(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let plain = match arguments.first().and_then(Argument::text) {
-        // Seconds since 1970 need more than the INT of the other parts.
+        // Seconds since 1970 do not fit in the INT of the other fields.
         Some(part) if plain.eq_ignore_ascii_case("extract") && part == "epoch" => "extract_epoch",
         _ => plain,
     };
@@ -134,7 +134,7 @@ pub fn resolve_aggregate(
     }
 }
 
-/// The error for a name that no function has, with the name that comes nearest.
+/// The error for an unknown function name, with the most similar name as a hint.
 fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
     let lower = name.to_ascii_lowercase();
     let near = DOCS
@@ -154,8 +154,8 @@ fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
     ResolveError::Unknown { name: name.into(), types: types_of(arguments), hint }
 }
 
-/// How many characters are to be added, dropped, changed or swapped with their neighbour to get
-/// from one word to another.
+/// Returns the edit distance of two words: insertions, deletions, replacements and swaps of
+/// neighbours.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows: [Vec<usize>; 3] = [Vec::new(), Vec::new(), (0..=to.len()).collect()];
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_the_references_words() {
+    fn errors_use_the_reference_wording() {
         use SqlType::{Int, Long};
         assert_eq!(message("no_such_one", &[Int]), "unknown function name: no_such_one(INT)");
         assert_eq!(message("upper", &[]), "function `upper` requires arguments");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_signature_wins() {
+    fn the_closest_signature_wins() {
         let returns = |name: &str, sql_type| {
             resolve_scalar(name, &[Argument::column(sql_type)]).unwrap().return_type
         };
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_near_by_their_letters() {
+    fn an_unknown_name_suggests_the_closest_one() {
         assert_eq!(distance("lenght", "length"), 1);
         assert_eq!(distance("sum", "sum"), 0);
         assert_eq!(distance("avgg", "avg"), 1);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_there_once() {
+    fn function_names_are_unique() {
         let mut names: Vec<String> = FAMILIES
             .iter()
             .flat_map(|(_, list)| list.iter())

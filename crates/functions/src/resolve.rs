@@ -1,4 +1,4 @@
-//! What the binder asks and what it gets back.
+//! Arguments and results of function resolution.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use tidemark_types::{EngineError, ErrorCode, SqlType};
 
 use crate::native::Native;
 
-/// An argument as far as resolution needs it.
+/// An argument, as far as resolution needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
-    /// Its SQL type; `Null` for the untyped NULL.
+    /// SQL type; `Null` for the untyped NULL.
     pub sql_type: SqlType,
-    /// Its value when the binder knows it.
+    /// Its value, if the binder knows it.
     pub constant: Option<ScalarValue>,
-    /// Whether its text is JSON.
+    /// Whether its string is JSON.
     pub json: bool,
 }
 
 impl Argument {
-    /// An argument that varies by row, or that is only known at run time.
+    /// An argument that varies by row or is only known at run time.
     #[must_use]
     pub fn column(sql_type: SqlType) -> Self {
         Self { sql_type, constant: None, json: false }
     }
 
-    /// An argument the binder knows.
+    /// An argument whose value the binder knows.
     #[must_use]
     pub fn constant(sql_type: SqlType, value: ScalarValue) -> Self {
         Self { sql_type, constant: Some(value), json: false }
@@ -44,7 +44,7 @@ impl Argument {
         self.sql_type.is_nullable() && self.constant.as_ref().is_none_or(ScalarValue::is_null)
     }
 
-    /// The text of a constant text or CHAR argument.
+    /// Returns the string of a constant text or CHAR argument.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         match self.constant.as_ref()? {
@@ -61,7 +61,7 @@ impl Argument {
         }
     }
 
-    /// The value of a constant number.
+    /// Returns the value of a constant number.
     #[must_use]
     pub fn double(&self) -> Option<f64> {
         let value = self.constant.as_ref()?.cast_to(&arrow::datatypes::DataType::Float64).ok()?;
@@ -71,7 +71,7 @@ impl Argument {
         }
     }
 
-    /// The value of a constant INT or LONG argument.
+    /// Returns the value of a constant INT or LONG argument.
     #[must_use]
     pub fn integer(&self) -> Option<i64> {
         match self.constant.as_ref()? {
@@ -87,7 +87,7 @@ impl Argument {
 pub struct ResolvedScalar {
     /// The function; call it with the arguments cast to `argument_types`.
     pub udf: Arc<ScalarUDF>,
-    /// What to cast each argument to.
+    /// Types to cast the arguments to.
     pub argument_types: Vec<SqlType>,
     /// The SQL type of the result.
     pub return_type: SqlType,
@@ -101,18 +101,18 @@ impl ResolvedScalar {
         Self { udf, argument_types, return_type, native }
     }
 
-    /// The same function, which gives numbers of this range alone.
+    /// Returns the same function with this range of results.
     pub(crate) fn within(self, range: Option<(i64, i64)>) -> Self {
         Self::new(self.native.within(range), self.argument_types, self.return_type)
     }
 
-    /// Whether every row may get another value.
+    /// Whether the value may differ from row to row.
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         self.udf.signature().volatility == Volatility::Volatile
     }
 
-    /// The same function with random numbers that `seed` decides.
+    /// Returns the same function with random numbers from `seed`.
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {
         Self::new(self.native.seeded(seed), self.argument_types, self.return_type)
@@ -124,37 +124,37 @@ impl ResolvedScalar {
 pub struct ResolvedAggregate {
     /// The function; call it with the arguments cast to `argument_types`.
     pub udaf: Arc<AggregateUDF>,
-    /// What to cast each argument to.
+    /// Types to cast the arguments to.
     pub argument_types: Vec<SqlType>,
     /// The SQL type of the result.
     pub return_type: SqlType,
-    /// Whether the result depends on row order: give the call an ORDER BY of the designated
-    /// timestamp, unless the input is known to arrive in that order in one piece.
+    /// Whether the result depends on row order. If so, the call needs an ORDER BY of the designated
+    /// timestamp, unless the input is known to arrive in that order in a single partition.
     pub order_sensitive: bool,
-    /// Whether the call is to be made with IGNORE NULLS.
+    /// Whether the call needs IGNORE NULLS.
     pub ignore_nulls: bool,
-    /// Whether the call is to be made with DISTINCT.
+    /// Whether the call needs DISTINCT.
     pub distinct: bool,
 }
 
-/// How an operator's operands become its expression.
+/// Builds an operator's expression from its operands.
 pub type BuildOperator = Arc<dyn Fn(Expr, Expr) -> Expr + Send + Sync>;
 
 /// An operator bound to its operand types.
 #[derive(Clone)]
 pub struct ResolvedOperator {
-    /// What to cast the left operand to.
+    /// Type to cast the left operand to.
     pub left_type: SqlType,
-    /// What to cast the right operand to.
+    /// Type to cast the right operand to.
     pub right_type: SqlType,
     /// The SQL type of the result.
     pub return_type: SqlType,
-    /// Makes the expression of the two cast operands.
+    /// Builds the expression from the two cast operands.
     pub build: BuildOperator,
 }
 
-/// Why a call or a cast cannot be bound. `message` has the reference's words; the position is the
-/// binder's to add.
+/// Why a call or a cast cannot be bound. `message` uses the reference's wording; the binder adds
+/// the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub enum ResolveError {
@@ -164,80 +164,80 @@ pub enum ResolveError {
         name: String,
         /// Types of the arguments.
         types: Vec<SqlType>,
-        /// What to write instead, behind the words of the reference.
+        /// A suggested alternative, appended to the reference's message.
         hint: Option<String>,
     },
-    /// The name is known, the types are not.
+    /// The name is known, but no signature has these types.
     NoOverload {
         /// Name as written.
         name: String,
         /// Types of the arguments.
         types: Vec<SqlType>,
     },
-    /// No operator takes these types.
+    /// No operator accepts these types.
     NoOperator {
-        /// The operator's sign.
+        /// The operator symbol.
         sign: &'static str,
         /// Type of the left operand.
         left: SqlType,
         /// Type of the right operand.
         right: SqlType,
     },
-    /// The function's one signature has another number of arguments.
+    /// The function's only signature has a different number of arguments.
     WrongArity {
         /// Name as written.
         name: String,
-        /// How many it takes.
+        /// Number of arguments that it accepts.
         expected: usize,
-        /// How many were given.
+        /// Number of arguments in the call.
         provided: usize,
     },
-    /// No argument was given to a function that needs some.
+    /// A call without arguments to a function that requires some.
     NoArguments {
         /// Name as written.
         name: String,
     },
-    /// No value of the one type is one of the other.
+    /// No conversion exists between the two types.
     InconvertibleTypes {
         /// The source type.
         from: SqlType,
         /// The target type.
         to: SqlType,
     },
-    /// A constant that does not convert.
+    /// A constant that cannot be converted.
     InconvertibleValue {
-        /// The constant's text.
+        /// The constant as a string.
         value: String,
         /// Its type.
         from: SqlType,
         /// The target type.
         to: SqlType,
     },
-    /// A constant argument that the function refuses.
+    /// A constant argument that the function rejects.
     InvalidArgument {
-        /// Which argument, from 0.
+        /// Index of the argument, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// Error message.
         message: String,
     },
-    /// A constant pattern that is none.
+    /// A malformed constant pattern.
     InvalidPattern {
-        /// Which argument, from 0.
+        /// Index of the argument, from 0.
         index: usize,
-        /// The character of the pattern at which it breaks.
+        /// Position of the error in the pattern, in characters.
         offset: usize,
-        /// What is wrong with it.
+        /// Error message.
         message: String,
     },
-    /// Anything a constant can have wrong that is not tied to an argument.
+    /// Any other error of a constant, not tied to an argument.
     Invalid {
-        /// What is wrong.
+        /// Error message.
         message: String,
     },
 }
 
 impl ResolveError {
-    /// The reference's words.
+    /// Returns the message in the reference's wording.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -269,7 +269,7 @@ impl ResolveError {
         }
     }
 
-    /// The argument the error is about, when it is about one.
+    /// Returns the index of the argument that caused the error, if any.
     #[must_use]
     pub fn argument(&self) -> Option<usize> {
         match self {
@@ -280,7 +280,8 @@ impl ResolveError {
         }
     }
 
-    /// The character within a literal argument that the error is about, the quote counted.
+    /// Returns the position of the error within a literal argument in characters, including the
+    /// quote.
     #[must_use]
     pub fn offset(&self) -> usize {
         match self {
@@ -304,7 +305,7 @@ impl From<ResolveError> for EngineError {
     }
 }
 
-/// `inconvertible value: …` in the reference's words.
+/// `inconvertible value: …` in the reference's wording.
 pub(crate) fn inconvertible_value(value: &str, from: SqlType, to: SqlType) -> String {
     let quote = if from.is_text() { "`" } else { "" };
     format!("inconvertible value: {quote}{value}{quote} [{} -> {}]", from.name(), to.name())

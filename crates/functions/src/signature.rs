@@ -1,4 +1,4 @@
-//! How a function states its signatures, and the choice among them.
+//! Function signatures and overload resolution.
 
 use arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -9,22 +9,22 @@ use crate::column::Call;
 use crate::native::{Kernel, Native};
 use crate::resolve::{Argument, ResolveError, ResolvedScalar, types_of};
 
-/// What a signature takes in one place.
+/// A parameter of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Param {
     /// A value of this type, or one that converts to it implicitly.
     Is(SqlType),
     /// Text of any kind, read as VARCHAR.
     Text,
-    /// Anything that has a text, read as that text in VARCHAR.
+    /// Any value that can be shown as text, read as VARCHAR.
     Shown,
-    /// A number, read as its text in VARCHAR.
+    /// A number, read as VARCHAR text.
     Number,
     /// A TIMESTAMP or `TIMESTAMP_NS`; DATE and text are read as TIMESTAMP.
     Time,
     /// An array of any dimensions.
     Array,
-    /// Anything, as it is.
+    /// Any value, unchanged.
     Any,
 }
 
@@ -34,23 +34,23 @@ pub(crate) enum Gives {
     Is(SqlType),
     /// The type an argument was cast to.
     SameAs(usize),
-    /// What this says of the types the arguments are cast to, and of the arguments.
+    /// A type that this function derives from the cast argument types and the arguments.
     Decided(SqlType, fn(&[SqlType], &[Argument]) -> SqlType),
-    /// A type of numbers, and what this says of the arguments: the least and the greatest number,
-    /// whatever is in the rows. GROUP BY of near numbers needs no hashes.
+    /// A numeric type, and a function that returns the minimum and maximum result for all rows.
+    /// GROUP BY of numbers in a small range needs no hashing.
     Near(SqlType, fn(&[Argument]) -> Option<(i64, i64)>),
 }
 
-/// Where a kernel comes from.
+/// The source of a kernel.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
-    /// It needs nothing but its arguments.
+    /// A kernel that needs only its arguments.
     Direct(fn(&Call<'_>) -> Result<ArrayRef>),
-    /// It is made for the types and constants of one call.
+    /// A kernel built for the types and constants of one call.
     Made(fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>),
 }
 
-/// One call while its kernel is made.
+/// A call for which a kernel is being built.
 pub(crate) struct Bound<'a> {
     /// Types the arguments are cast to.
     pub(crate) types: &'a [SqlType],
@@ -60,13 +60,13 @@ pub(crate) struct Bound<'a> {
 
 pub(crate) struct Overload {
     pub(crate) takes: &'static [Param],
-    /// Repeats the last parameter any number of times.
+    /// Whether the last parameter may repeat any number of times.
     pub(crate) variadic: bool,
     pub(crate) gives: Gives,
     pub(crate) body: Body,
 }
 
-/// A function whose types need more than a table: `coalesce`, `greatest`, …
+/// A function whose types a table cannot express: `coalesce`, `greatest`, …
 pub(crate) type Special =
     fn(&str, &[Argument]) -> std::result::Result<ResolvedScalar, ResolveError>;
 
@@ -78,7 +78,7 @@ pub(crate) struct Function {
     pub(crate) special: Option<Special>,
 }
 
-/// A signature with a kernel of its own.
+/// A signature with a ready-made kernel.
 pub(crate) const fn direct(
     takes: &'static [Param],
     gives: SqlType,
@@ -87,7 +87,7 @@ pub(crate) const fn direct(
     Overload { takes, variadic: false, gives: Gives::Is(gives), body: Body::Direct(body) }
 }
 
-/// The same, of a number whose range is known.
+/// Like [`direct`], for a number in a known range.
 pub(crate) const fn near(
     takes: &'static [Param],
     gives: SqlType,
@@ -98,7 +98,7 @@ pub(crate) const fn near(
     Overload { takes, variadic: false, gives, body: Body::Direct(body) }
 }
 
-/// A signature whose kernel is made per call.
+/// A signature whose kernel is built for each call.
 pub(crate) const fn made(
     takes: &'static [Param],
     gives: Gives,
@@ -107,7 +107,7 @@ pub(crate) const fn made(
     Overload { takes, variadic: false, gives, body: Body::Made(body) }
 }
 
-/// A function of its arguments alone.
+/// A function that depends only on its arguments.
 pub(crate) const fn pure(
     name: &'static str,
     overloads: &'static [Overload],
@@ -116,7 +116,7 @@ pub(crate) const fn pure(
     Function { name, summary, volatility: Volatility::Immutable, overloads, special: None }
 }
 
-/// A function with rules of its own.
+/// A function with special resolution rules.
 pub(crate) const fn special(name: &'static str, rule: Special, summary: &'static str) -> Function {
     Function {
         name,
@@ -127,7 +127,7 @@ pub(crate) const fn special(name: &'static str, rule: Special, summary: &'static
     }
 }
 
-/// A function that gives another value in every row.
+/// A function whose value differs in every row.
 pub(crate) const fn volatile(
     name: &'static str,
     overloads: &'static [Overload],
@@ -136,7 +136,7 @@ pub(crate) const fn volatile(
     Function { name, summary, volatility: Volatility::Volatile, overloads, special: None }
 }
 
-/// A signature as the list shows it.
+/// Formats a signature for the function list.
 pub(crate) fn written(name: &str, overload: &Overload) -> String {
     let shown = |param: &Param| match param {
         Param::Is(sql_type) => sql_type.name(),
@@ -156,8 +156,8 @@ pub(crate) fn written(name: &str, overload: &Overload) -> String {
     format!("{name}({}{more}) -> {gives}", takes.join(", "))
 }
 
-/// Puts a kernel into its shape. Constants are part of the identity, since a made kernel may have
-/// them built in.
+/// Wraps a kernel as a resolved function. Constants are part of its identity, since a kernel may be
+/// built for them.
 pub(crate) fn resolved(
     name: &'static str,
     volatility: Volatility,
@@ -172,7 +172,7 @@ pub(crate) fn resolved(
     ResolvedScalar::new(native, types, returns)
 }
 
-/// The error for arguments that no signature takes.
+/// The error for arguments that match no signature.
 pub(crate) fn mismatch(
     name: &str,
     arities: impl Iterator<Item = usize>,
@@ -192,7 +192,7 @@ pub(crate) fn mismatch(
     }
 }
 
-/// The cost of an overload and the types it casts to; `None` when it does not apply.
+/// Returns the cost of an overload and the types to cast to; `None` if it does not apply.
 pub(crate) fn bind(overload: &Overload, arguments: &[Argument]) -> Option<(u32, Vec<SqlType>)> {
     let (given, taken) = (arguments.len(), overload.takes.len());
     if given < taken || (given > taken && !overload.variadic) {
@@ -241,7 +241,7 @@ fn accept(param: Param, from: SqlType) -> Option<(u32, SqlType)> {
     }
 }
 
-/// How far an implicit conversion goes; `None` when there is none.
+/// Returns the cost of an implicit conversion; `None` if it does not exist.
 pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
     use SqlType as T;
     if from == to {
@@ -255,7 +255,7 @@ pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
         }
     };
     step(&[T::Byte, T::Short, T::Int, T::Long, T::Float, T::Double]).or_else(|| match (from, to) {
-        // What is never null cannot say that the argument was.
+        // A type that is never null loses the information that the argument was null.
         (T::Null, to) => Some(if to.is_nullable() { 1 } else { 2 }),
         (T::Symbol | T::Varchar | T::Char, T::String) | (T::String, T::Varchar) => Some(1),
         (T::Symbol | T::Char, T::Varchar) | (T::String | T::Varchar, T::Symbol) => Some(2),

@@ -1,5 +1,5 @@
-//! Scalar functions through the door the binder uses: resolve, cast the arguments, run, and show
-//! the result as text. The expected values are the reference's.
+//! Scalar functions through the binder's entry points: resolve, cast the arguments, run, and
+//! compare the result as a string. The expected values are the reference's.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::column::Call;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::resolve_scalar;
 
-/// Random numbers of a seed that is printed, and may be given as `SEED`.
+/// Random numbers from a seed that is printed and can be set with `SEED`.
 pub(crate) fn random() -> ChaCha8Rng {
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or(1);
@@ -68,7 +68,7 @@ fn resolve(name: &str, given: &[Given]) -> Result<ResolvedScalar, ResolveError> 
     resolve_scalar(name, &arguments)
 }
 
-/// Runs a function over three rows; with `expanded`, its arguments are columns, else scalars.
+/// Runs a function over three rows. Its arguments are columns with `expanded`, otherwise scalars.
 fn run(name: &str, given: &[Given], expanded: bool) -> (SqlType, ArrayRef) {
     let resolved = resolve(name, given).unwrap_or_else(|error| panic!("{name}: {error}"));
     let arguments: Vec<ColumnarValue> = given
@@ -215,7 +215,7 @@ fn texts() {
 }
 
 #[test]
-fn calendar_fields() {
+fn calendar_fields_match_the_reference() {
     let moment = t("2024-05-17T13:45:56.123456Z");
     for (name, expected) in [
         ("year", "2024"),
@@ -257,7 +257,7 @@ fn calendar_fields() {
 }
 
 #[test]
-fn moving_and_measuring() {
+fn dates_are_shifted_and_differences_are_measured() {
     for (letter, number, from, to) in [
         ('s', 90, "2024-01-31T00:00:00Z", "2024-01-31T00:01:30.000000Z"),
         ('m', -1, "2024-01-31T00:00:00Z", "2024-01-30T23:59:00.000000Z"),
@@ -292,7 +292,7 @@ fn moving_and_measuring() {
 }
 
 #[test]
-fn grids() {
+fn times_are_rounded_to_grid_steps() {
     for (step, at, expected) in [
         ("1s", "2024-05-17T13:45:56.123456Z", "2024-05-17T13:45:56.000000Z"),
         ("5m", "2024-05-17T13:47:56Z", "2024-05-17T13:45:00.000000Z"),
@@ -336,7 +336,7 @@ fn grids() {
 }
 
 #[test]
-fn times_and_texts() {
+fn times_are_parsed_and_formatted() {
     check(
         "to_timestamp",
         &[s("2024-05-17 13:45 CET"), s("yyyy-MM-dd HH:mm z")],
@@ -357,7 +357,7 @@ fn times_and_texts() {
 }
 
 #[test]
-fn conditions() {
+fn conditional_functions_return_the_reference_results() {
     check("coalesce", &[null(SqlType::Null), null(SqlType::Null), i(3)], "3");
     check("coalesce", &[i(1), d(2.5)], "1.0");
     check("coalesce", &[null(SqlType::Int), i(5)], "5");
@@ -370,7 +370,7 @@ fn conditions() {
 }
 
 #[test]
-fn random_values_keep_their_bounds() {
+fn random_values_stay_within_their_bounds() {
     let (_, values) = run("rnd_int", &[i(1), i(5), i(0)], false);
     let values = values.as_primitive::<arrow::datatypes::Int32Type>();
     assert!(values.iter().flatten().all(|value| (1..=5).contains(&value)));

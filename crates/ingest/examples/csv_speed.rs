@@ -1,5 +1,6 @@
-//! How many megabytes of trades per second the reader takes:
-//! `cargo run --release --example csv_speed`.
+//! Measures how many megabytes of trades per second the CSV reader parses.
+//!
+//! `cargo run --release --example csv_speed`
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use std::fmt::Write;
@@ -32,8 +33,8 @@ fn trades() -> String {
     text
 }
 
-/// Time this thread was on a processor, so that a busy machine does not blur the figure; the
-/// clock where the system does not tell.
+/// CPU time of this thread, so that load on the machine does not distort the result; wall-clock
+/// time if the system does not report it.
 fn processor_time(start: Instant) -> Duration {
     let nanos = std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()

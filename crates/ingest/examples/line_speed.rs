@@ -1,4 +1,4 @@
-//! How fast lines become columns, on one core: 8 columns, 2 of them symbols, 1,000 series, in
+//! Measures line protocol parsing on one core: 8 columns, 2 of them symbols, 1,000 series, in
 //! requests of 75,000 rows. `cargo run --release -p tidemark-ingest --example line_speed`
 
 #![allow(clippy::print_stdout)]
@@ -12,7 +12,7 @@ use tidemark_types::EngineResult;
 
 const ROWS: usize = 75_000;
 const ROUNDS: usize = 20;
-/// As the server reads bodies.
+/// The size in which the server reads request bodies.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 struct Nothing;
@@ -23,7 +23,7 @@ impl Targets for Nothing {
     }
 }
 
-/// As clients of versions 2 and 3 write them: doubles as bytes.
+/// As clients of protocol versions 2 and 3 write them, with binary doubles.
 fn binary_lines() -> Vec<u8> {
     let mut lines = Vec::new();
     for row in 0..ROWS {

@@ -1,6 +1,6 @@
-//! A value of a protocol that brings its own types, and the type of a column that is made for it.
-//! Puts a value into a column of the table's type, or says why it does not go in. Nothing is lost
-//! on the way but digits of a floating number, and of an instant what is finer than the column.
+//! Values of a self-typed protocol: the column type that a value creates, and assignment of values
+//! to existing columns. Lossless except for digits of floating-point numbers and the part of a
+//! timestamp that is finer than the column's unit.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use tidemark_types::{EngineError, EngineResult, SqlType};
 use crate::column::ColumnBuilder;
 use crate::value_text;
 
-/// An instant in its own unit, microseconds or nanoseconds.
+/// A timestamp in its own unit, microseconds or nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Instant {
     Micros(i64),
@@ -20,13 +20,13 @@ pub(crate) enum Instant {
 }
 
 impl Instant {
-    /// The server's time.
+    /// Returns the server time.
     pub(crate) fn now() -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self::Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
     }
 
-    /// In other units, the rest cut towards the past; none beyond 64 bits.
+    /// Converts to another unit, rounding down; `None` on overflow of 64 bits.
     pub(crate) fn in_units_of(self, nanos: i64) -> Option<i64> {
         let (value, own) = match self {
             Self::Micros(value) => (value, 1_000),
@@ -40,28 +40,28 @@ impl Instant {
     }
 }
 
-/// A value.
+/// A value of a self-typed protocol.
 #[derive(Debug)]
 pub(crate) enum Value<'b> {
     Symbol(Cow<'b, [u8]>),
     Text(Cow<'b, [u8]>),
     Integer(i64),
-    /// With the text it came as, where it did.
+    /// With its source string, if it arrived as a string.
     Double(f64, Option<&'b [u8]>),
     Long256(&'b [u8]),
-    /// Digits, without the letter behind them.
+    /// Digits without the type suffix.
     Decimal(&'b [u8]),
     Unscaled(i256, u8),
     Boolean(bool),
     Instant(Instant),
     Array(u8, &'b [u8]),
-    /// Null of any type that has it.
+    /// A null of any type that has nulls.
     Null,
     NullArray,
 }
 
 impl Value<'_> {
-    /// The type of a column that is made for it; none where the value tells nothing.
+    /// Returns the type of a column created for this value; `None` if the value has no type.
     pub(crate) fn new_type(&self) -> Option<SqlType> {
         Some(match self {
             Self::Symbol(_) => SqlType::Symbol,
@@ -79,12 +79,12 @@ impl Value<'_> {
     }
 }
 
-/// Why a value does not go in.
+/// Why a value cannot be assigned to a column.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// The column's type takes no values of this kind.
+    /// The column's type accepts no values of this kind.
     Kind,
-    /// It is beyond what the type holds, or not written as the type asks.
+    /// The value is out of range or malformed for the type.
     Value,
     Utf8,
     Failed(EngineError),
@@ -98,7 +98,7 @@ impl From<EngineError> for Problem {
 
 type Put = Result<(), Problem>;
 
-/// Appends a value; after a problem the column may have one cell more than before, or not.
+/// Appends a value. After a problem, the column may or may not have one extra cell.
 #[inline]
 pub(crate) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
     match (&mut *column, value) {
@@ -148,8 +148,8 @@ pub(crate) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
     }
 }
 
-/// What is no text, as a symbol has it: digits without the letter of their type, and truth as
-/// clients write it.
+/// Formats a value that is not text as a symbol: digits without the type suffix, and booleans as
+/// clients write them.
 #[cold]
 fn symbol_text(value: &Value<'_>) -> Result<Option<String>, Problem> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Utf8);
@@ -167,12 +167,13 @@ fn symbol_text(value: &Value<'_>) -> Result<Option<String>, Problem> {
     })
 }
 
-/// The smallest integer of 64 bits is null.
+/// The smallest 64-bit integer represents null.
 fn not_null(value: i64) -> Option<i64> {
     (value != i64::MIN).then_some(value)
 }
 
-/// An INT; null where it came as null. Its own smallest value would read as null.
+/// Converts to INT; null stays null. INT's own minimum is rejected because it would be read as
+/// null.
 fn int(value: i64) -> Result<Option<i32>, Problem> {
     let Some(value) = not_null(value) else { return Ok(None) };
     let narrow = i32::try_from(value).ok().filter(|narrow| *narrow != i32::MIN);
@@ -234,7 +235,7 @@ fn boolean(column: &mut ColumnBuilder, value: bool) -> Put {
     Ok(())
 }
 
-/// Nanoseconds of one of a column's units.
+/// Returns the nanoseconds of a column's time unit.
 pub(crate) fn unit_nanos(unit: TimestampUnit) -> i64 {
     match unit {
         TimestampUnit::Millis => 1_000_000,
@@ -261,7 +262,7 @@ pub(crate) fn instant(column: &mut ColumnBuilder, value: Instant) -> Put {
     Ok(())
 }
 
-/// A text of no characters is null in columns that hold no texts.
+/// An empty string is null in columns that are not text.
 fn text(column: &mut ColumnBuilder, text: &[u8]) -> Put {
     match column {
         ColumnBuilder::Char(_)
@@ -314,7 +315,7 @@ fn floating(column: &mut ColumnBuilder, value: f64) -> Put {
     }
 }
 
-/// A decimal, given as its digits without a point.
+/// Appends a decimal, given as its unscaled digits.
 fn unscaled(column: &mut ColumnBuilder, value: i256, scale: u8) -> Put {
     match column {
         ColumnBuilder::Decimal { precision, scale: to, values } => {
@@ -327,7 +328,7 @@ fn unscaled(column: &mut ColumnBuilder, value: i256, scale: u8) -> Put {
             Ok(())
         }
         ColumnBuilder::Float(_) | ColumnBuilder::Double(_) => {
-            // Through its text, which the nearest number is read from.
+            // Parsed from its decimal text, which yields the nearest floating-point number.
             let text = format!("{value}e-{scale}");
             let value: f64 = fast_float2::parse(&text).map_err(|_| Problem::Value)?;
             floating(column, value)
@@ -336,7 +337,7 @@ fn unscaled(column: &mut ColumnBuilder, value: i256, scale: u8) -> Put {
     }
 }
 
-/// The same number with other digits behind the point; none where some that count would go.
+/// Changes the scale of a number; `None` if significant digits would be lost.
 fn rescaled(value: i256, from: u8, to: u8) -> Option<i256> {
     let factor = i256::from_i128(10).checked_pow(u32::from(from.abs_diff(to)))?;
     if to >= from {

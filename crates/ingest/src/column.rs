@@ -1,4 +1,4 @@
-//! Values of one column on their way from text into an Arrow array.
+//! Collects parsed values of one column into an Arrow array.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::instant::InstantReader;
 use crate::symbol::SymbolTexts;
 use crate::value_text::{self, Read};
 
-/// Values with validity; the bitmap exists only once there is a null.
+/// Values with a validity bitmap, which is only allocated once a null occurs.
 #[derive(Debug)]
 pub(crate) struct Nullable<T> {
     values: Vec<T>,
@@ -61,7 +61,7 @@ impl<T: Copy + Default> Nullable<T> {
         self.push_nulls(1);
     }
 
-    /// Takes what was read; `false` when the text was not a value.
+    /// Appends a parsed value; returns `false` if the string was not a value.
     #[inline]
     fn push_read(&mut self, value: Read<T>) -> bool {
         match value {
@@ -101,7 +101,7 @@ impl<T: Copy + Default> Nullable<T> {
     }
 }
 
-/// Collects one column.
+/// Builder for one column.
 #[derive(Debug)]
 pub(crate) enum ColumnBuilder {
     Boolean(Vec<bool>),
@@ -124,7 +124,7 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// For values of `field`, from texts of this pattern.
+    /// Creates a builder for values of `field`, parsed with this pattern.
     pub(crate) fn new(field: &Field, pattern: Option<&str>) -> EngineResult<Self> {
         let sql_type = field.sql_type;
         let instant = |unit| {
@@ -166,14 +166,14 @@ impl ColumnBuilder {
         })
     }
 
-    /// Whether every text that is UTF-8 is a value of this type. Such columns come last in
-    /// each row, so that a dropped row has not reached them.
+    /// Whether every UTF-8 string is a value of this type. Such columns are appended last in each
+    /// row, so a dropped row has not reached them.
     pub(crate) fn takes_any_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::Symbol { .. })
     }
 
-    /// Appends the value of a text that is not empty. `false`: not a value of the type, nothing
-    /// was appended.
+    /// Parses and appends a non-empty string. Returns `false`, without appending, if it is not a
+    /// value of the type.
     #[inline]
     pub(crate) fn append(&mut self, text: &[u8]) -> EngineResult<bool> {
         Ok(match self {
@@ -219,12 +219,12 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends null; false or 0 where the type has none.
+    /// Appends null, or false or 0 if the type has no null.
     pub(crate) fn append_null(&mut self) {
         self.append_nulls(1);
     }
 
-    /// The same so many times.
+    /// Appends `count` nulls.
     pub(crate) fn append_nulls(&mut self, count: usize) {
         match self {
             Self::Boolean(values) => values.resize(values.len() + count, false),
@@ -260,7 +260,7 @@ impl ColumnBuilder {
             Self::Long256(values) => values.ends_with_null(),
             Self::Ipv4(values) => values.ends_with_null(),
             Self::Decimal { values, .. } => values.ends_with_null(),
-            // Types without null, and those of which only an empty text is null.
+            // Types without null, and types whose only null is an empty string.
             Self::Boolean(_)
             | Self::Byte(_)
             | Self::Short(_)
@@ -270,7 +270,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Drops values from row `rows` on. Columns that take any text never need it.
+    /// Removes values from row `rows` on; never needed for columns that accept any text.
     pub(crate) fn truncate(&mut self, rows: usize) {
         match self {
             Self::Boolean(values) => values.truncate(rows),
@@ -292,7 +292,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// The collected values as an array; the builder starts anew, its symbols stay.
+    /// Returns the collected values as an array and resets the builder, which keeps its symbols.
     pub(crate) fn finish(&mut self) -> EngineResult<ArrayRef> {
         Ok(match self {
             Self::Boolean(values) => {
@@ -330,7 +330,7 @@ impl ColumnBuilder {
     }
 }
 
-/// A column that no value feeds: nulls, or what the type has in their place.
+/// Returns a column without input values: nulls, or the type's substitute for null.
 #[must_use]
 pub fn absent_column(sql_type: SqlType, rows: usize) -> ArrayRef {
     match sql_type {
@@ -368,7 +368,7 @@ where
     Ok(Arc::new(array))
 }
 
-/// Widths as in `SqlType::arrow_type`.
+/// Widths match `SqlType::arrow_type`.
 fn geohash_array(bits: u8, values: &mut Nullable<i64>) -> ArrayRef {
     let (values, nulls) = values.take();
     let rows = values.into_iter();
@@ -387,7 +387,7 @@ fn narrow<A: ArrowPrimitiveType>(
     Arc::new(PrimitiveArray::<A>::new(values.collect(), nulls))
 }
 
-/// Widths as in `SqlType::arrow_type`; the values are within their precision.
+/// Widths match `SqlType::arrow_type`; the values are within the precision.
 fn decimal_array(precision: u8, scale: u8, values: &mut Nullable<i256>) -> EngineResult<ArrayRef> {
     let (values, nulls) = values.take();
     let rows = values.into_iter();

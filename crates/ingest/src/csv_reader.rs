@@ -1,9 +1,9 @@
-//! The streaming reader: chunks cut anywhere go in, batches of typed columns come out.
+//! The streaming CSV reader: converts chunks of any size to batches of typed columns.
 //!
-//! Records are split and read where they lie in the chunk; only the record a chunk boundary cuts
-//! is copied. Within a row the designated timestamp is read first (a row without it is dropped
-//! whatever the mode), then the columns whose texts may fail, then text: so a dropped row only
-//! ever has to be taken back from columns of fixed width.
+//! Records are parsed in place in the chunk; only a record that a chunk boundary splits is copied.
+//! Within a row the designated timestamp is parsed first (a row without it is dropped in every
+//! mode), then the columns whose values may fail to parse, then text columns. Dropping a row
+//! therefore only needs to truncate fixed-width columns.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::csv_spec::{BadLine, CsvReport, CsvSpec, MAX_BAD_LINES};
 use crate::input::Input;
 use crate::record::{FieldRange, split_record};
 
-/// Rows of a full batch.
+/// Maximum rows of a batch.
 const BATCH_ROWS: usize = 65_536;
-/// Bytes of text after which a batch is full all the same.
+/// Bytes of input after which a batch is full regardless of its rows.
 const BATCH_BYTES: usize = 32 * 1024 * 1024;
-/// Bytes tried first to complete a cut record.
+/// Bytes that are tried first to complete a split record.
 const TOP_UP_BYTES: usize = 4 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Takes each finished batch.
+/// Receives each finished batch.
 type Sink<'a> = &'a mut dyn FnMut(RecordBatch) -> EngineResult<()>;
 
-/// Reads one CSV text, cut anywhere into chunks.
+/// Reads one CSV file, split into chunks at any positions.
 #[derive(Debug)]
 pub struct CsvReader {
     delimiter: u8,
@@ -38,54 +38,56 @@ pub struct CsvReader {
     line_fields: usize,
     schema: SchemaRef,
     types: Vec<SqlType>,
-    /// In the order they are read.
+    /// In the order in which they are parsed.
     inputs: Vec<Input>,
-    /// Those that must not be empty and could not be dropped any more once they were read.
+    /// Text inputs that must not be empty; they are checked first, because parsed text cannot be
+    /// dropped.
     required_texts: Vec<usize>,
-    /// For each column of the target, the input that feeds it.
+    /// Input of each target column, if any.
     feeds: Vec<Option<usize>>,
     designated: Designated,
     at_start: bool,
     header_due: bool,
-    /// The record a chunk boundary cut.
+    /// The record that a chunk boundary split.
     carry: Vec<u8>,
     fields: Vec<FieldRange>,
     scratch: Vec<u8>,
     digits: Vec<u8>,
-    /// A guess was too narrow: the rest is only looked at, for the types it needs.
+    /// Whether a guessed type was too narrow: the remaining input is only scanned for the types
+    /// that it needs.
     widens: bool,
-    /// Data lines seen, blank ones not counted.
+    /// Data lines read, without blank lines.
     lines: u64,
-    /// Lines of the text seen, all of them.
+    /// All lines read.
     text_lines: u64,
-    /// Line of the text in which the record at hand begins, from 1.
+    /// Line at which the current record begins, from 1.
     text_line: u64,
-    /// The last record ended in a carriage return.
+    /// Whether the last record ended in a carriage return.
     after_return: bool,
     rows: usize,
     bytes: usize,
     report: CsvReport,
 }
 
-/// Where the designated timestamp comes from.
+/// Source of the designated timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Designated {
-    /// The target has none.
+    /// The target has no designated timestamp.
     None,
-    /// The first input.
+    /// The first input supplies it.
     FirstInput,
-    /// The target has one, no field feeds it: every row is rejected.
+    /// The target has one, but no field supplies it: every row is rejected.
     Missing,
 }
 
-/// What became of a row.
+/// Outcome of a row.
 enum RowOutcome {
     Taken,
     Dropped,
 }
 
 impl CsvReader {
-    /// A reader for a text of this shape.
+    /// Creates a reader for files of this format.
     pub fn new(spec: CsvSpec) -> EngineResult<Self> {
         let CsvSpec { columns, target, timestamp, .. } = spec;
         let mut feeds = vec![None; target.len()];
@@ -177,7 +179,7 @@ impl CsvReader {
         EngineError::new(ErrorCode::ResourceLimit, message).with_hint("see http.text.line.limit")
     }
 
-    /// Ends the text: the last line may lack its line end.
+    /// Ends the input; the last line may lack a line end.
     pub fn finish(&mut self, sink: Sink<'_>) -> EngineResult<()> {
         self.at_start = false;
         let carry = std::mem::take(&mut self.carry);
@@ -194,13 +196,13 @@ impl CsvReader {
         if self.rows > 0 && !self.widens { self.flush(sink) } else { Ok(()) }
     }
 
-    /// What was read so far.
+    /// Returns the report so far.
     #[must_use]
     pub fn report(&self) -> &CsvReport {
         &self.report
     }
 
-    /// `None` while too few bytes came to tell.
+    /// Skips a byte order mark; `None` while too few bytes have arrived.
     fn skip_byte_order_mark<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if !self.carry.is_empty() || bytes.len() < BYTE_ORDER_MARK.len() {
             self.carry.extend_from_slice(bytes);
@@ -218,8 +220,8 @@ impl CsvReader {
         Some(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes))
     }
 
-    /// Completes the record the last boundary cut, with as few copied bytes as it takes; returns
-    /// the rest of `bytes`.
+    /// Completes the split record while copying as few bytes as possible; returns the remaining
+    /// `bytes`.
     fn complete_carry<'a>(&mut self, bytes: &'a [u8], sink: Sink<'_>) -> EngineResult<&'a [u8]> {
         if self.carry.is_empty() {
             return Ok(bytes);
@@ -289,8 +291,8 @@ impl CsvReader {
         Ok(())
     }
 
-    /// Counts the lines of a record. The line feed behind a carriage return, which comes as a blank
-    /// record, is none; quoted fields may hold line ends.
+    /// Counts the lines of a record. A line feed after a carriage return arrives as a blank record
+    /// and is not counted; quoted fields may contain line ends.
     #[inline]
     fn count_lines(&mut self, record: &[u8], fields: &[FieldRange]) {
         let ends_pair = std::mem::take(&mut self.after_return) && record == b"\n";
@@ -371,8 +373,8 @@ impl CsvReader {
         Ok(RowOutcome::Taken)
     }
 
-    /// A text that is no value of its column ends its row, or the import; `None` where the value
-    /// alone is left out.
+    /// Handles a malformed value. Ends the row or the import; `None` if only the value is replaced
+    /// by null.
     #[cold]
     fn misfit(
         &mut self,
@@ -402,7 +404,7 @@ impl CsvReader {
         }
     }
 
-    /// Finds types that hold the row, too, where a guess does not; nothing of it is taken.
+    /// Widens guessed types until they also hold this row; no value of the row is appended.
     #[cold]
     fn widen(&mut self, record: &[u8], fields: &[FieldRange]) -> EngineResult<RowOutcome> {
         for input in &mut self.inputs {
@@ -421,8 +423,8 @@ impl CsvReader {
         Ok(RowOutcome::Dropped)
     }
 
-    /// Ends a row because of a text that is not UTF-8, before anything of it was taken; `None`
-    /// where the column alone is left out.
+    /// Rejects a row with text that is not UTF-8 before any of its values is appended; `None` if
+    /// only the column's value is replaced by null.
     #[cold]
     fn bad_text(
         &mut self,
@@ -451,7 +453,7 @@ impl CsvReader {
         Ok(None)
     }
 
-    /// A column that must not be null would be.
+    /// Handles a missing value in a NOT NULL column.
     #[cold]
     fn missing_value(&mut self, position: usize, line: u64) -> EngineResult<RowOutcome> {
         let input = &self.inputs[position];
@@ -466,7 +468,7 @@ impl CsvReader {
         Err(EngineError::new(ErrorCode::InvalidValue, message))
     }
 
-    /// A line that has too many fields, or no designated timestamp at all.
+    /// Handles a line with too many fields, or without any designated timestamp.
     #[cold]
     fn bad_line(&mut self, found: usize) -> EngineResult<RowOutcome> {
         let problem = match self.designated {
@@ -477,7 +479,7 @@ impl CsvReader {
         Ok(RowOutcome::Dropped)
     }
 
-    /// Keeps what is wrong with the line at hand; where bad lines end the import, that is why.
+    /// Records the error of the current line; if bad lines end the import, returns it.
     #[cold]
     fn note(&mut self, field: Option<usize>, problem: String) -> EngineResult<()> {
         let line = self.text_line;
@@ -491,7 +493,7 @@ impl CsvReader {
         Ok(())
     }
 
-    /// Takes back what was read of the row.
+    /// Removes the values of the current row.
     fn drop_row(&mut self) -> RowOutcome {
         let rows = self.rows;
         self.inputs.iter_mut().for_each(|input| input.builder.truncate(rows));
@@ -582,7 +584,7 @@ mod tests {
         Ok((batch, reader.report().clone()))
     }
 
-    /// Rows as `a|b`, nulls as `-`.
+    /// Formats rows as `a|b`, nulls as `-`.
     fn rows(batch: &RecordBatch) -> Vec<String> {
         let options = FormatOptions::default();
         let formatters: Vec<_> = batch
@@ -609,7 +611,7 @@ mod tests {
     const AB: [(&str, SqlType); 2] = [("a", SqlType::Int), ("b", SqlType::Varchar)];
 
     #[test]
-    fn line_ends_blank_lines_and_marks() {
+    fn line_ends_blank_lines_and_byte_order_marks_are_accepted() {
         for text in [
             "a,b\n1,x\n2,y\n",
             "a,b\r\n1,x\r\n2,y\r\n",
@@ -629,7 +631,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_reported_by_their_place_in_the_text() {
+    fn bad_lines_are_reported_by_line_and_field() {
         let columns = [("ts", SqlType::Timestamp), ("x", SqlType::Int), ("s", SqlType::Varchar)];
         let mut spec = spec(&columns);
         spec.timestamp = Some(0);
@@ -651,7 +653,7 @@ mod tests {
             }
             spec.atomicity = CsvAtomicity::AbortLine;
             for (at, message) in expected.iter().enumerate() {
-                // Without the lines before it, each of them ends the import.
+                // Each of these lines ends the import when the ones before it are removed.
                 let kept: Vec<&str> = text.split_inclusive('\n').collect();
                 let first: String = kept[..4].concat();
                 let rest: String = kept[4 + at..].concat();
@@ -665,7 +667,7 @@ mod tests {
     }
 
     #[test]
-    fn short_and_long_lines() {
+    fn missing_fields_are_null_and_extra_fields_reject_the_line() {
         let mut spec = spec(&AB);
         let text = "a,b\n1\n2,y,z\n3,w\n";
         let (rows, report) = read(&spec, text);
@@ -678,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_values_in_each_mode() {
+    fn each_mode_handles_bad_values() {
         let text = "a,b\n0,0\n1,1\n2,2\nx,7\n9,9\n";
         let mut spec = spec(&[("a", SqlType::Int), ("b", SqlType::Int)]);
         let (rows, report) = read(&spec, text);
@@ -694,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_designated_timestamp_are_rejected_in_each_mode() {
+    fn rows_without_a_designated_timestamp_are_rejected_in_each_mode() {
         let mut spec = spec(&[("a", SqlType::Int), ("ts", SqlType::Timestamp)]);
         spec.timestamp = Some(1);
         let text = "a,ts\n2,2024-01-02T00:00:00.000000Z\n1,\n5,nope\n4\n3,2024-01-03\n";
@@ -734,14 +736,14 @@ mod tests {
     }
 
     #[test]
-    fn types_that_csv_cannot_hold_are_refused_by_column() {
+    fn an_unsupported_type_is_rejected_with_its_column() {
         let spec = spec(&[("a", SqlType::Int), ("b", SqlType::Binary)]);
         let error = CsvReader::new(spec).unwrap_err();
         assert_eq!(error.message, "column 'b': no adapter for type [name=BINARY]");
     }
 
     #[test]
-    fn a_dropped_row_leaves_nothing_in_any_column() {
+    fn a_dropped_row_leaves_no_value_in_any_column() {
         let mut spec = spec(&[
             ("s", SqlType::Symbol),
             ("t", SqlType::Varchar),
@@ -755,7 +757,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_read_as_they_are_written() {
+    fn arrays_are_parsed_as_written() {
         let mut spec = spec(&[("a", SqlType::DoubleArray(1)), ("b", SqlType::DoubleArray(2))]);
         spec.atomicity = CsvAtomicity::SkipRow;
         let text =
@@ -778,7 +780,7 @@ mod tests {
     const FINEST: &str = "2024-01-01T10:00:00.123456789Z";
 
     #[test]
-    fn guesses_widen_to_what_all_values_fit() {
+    fn guessed_types_widen_to_fit_all_values() {
         let long = "9999999999";
         let beyond = "18446744073709551615";
         let smallest = "-9223372036854775808";
@@ -825,7 +827,7 @@ mod tests {
             let expected = expected.map(|(sql_type, line, text)| (sql_type, line, text.into()));
             assert_eq!((&found, &report.widened[1]), (&expected, &None), "{values:?}");
             assert_eq!(batches.is_empty(), expected.is_some(), "{values:?}");
-            // The second pass takes all of it.
+            // The second pass imports every row.
             if let Some((sql_type, ..)) = found {
                 spec.target[0].sql_type = sql_type;
                 let (_, report) = read(&spec, &text);
@@ -836,7 +838,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_mean_null_are_no_bad_values() {
+    fn null_strings_are_not_bad_values() {
         let mut spec = spec(&[("a", SqlType::Double), ("b", SqlType::Varchar)]);
         for column in &mut spec.columns {
             column.null_texts = vec!["n/a".into(), "-".into()];
@@ -848,7 +850,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_with_a_comma_as_decimal_mark() {
+    fn numbers_may_use_a_decimal_comma() {
         let mut spec = spec(&[("a", SqlType::Double), ("b", SqlType::Long)]);
         spec.delimiter = b';';
         spec.columns.iter_mut().for_each(|column| column.pattern = Some(",".into()));
@@ -864,7 +866,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_reach_their_targets_in_any_order() {
+    fn fields_map_to_columns_in_any_order() {
         let mut spec = spec(&[
             ("a", SqlType::Boolean),
             ("b", SqlType::Symbol),
@@ -883,7 +885,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_has_a_reader() {
+    fn every_type_has_a_parser() {
         let spec = spec(&[
             ("boolean", SqlType::Boolean),
             ("byte", SqlType::Byte),
@@ -915,7 +917,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_between_chunks_change_nothing() {
+    fn chunk_boundaries_do_not_change_the_result() {
         let text =
             "\u{feff}a,b\r\n1,\"x\r\ny\"\r\n\r\n2,\"say \"\"hi\"\"\"\r\n3,é😀\n4,\"\"\n5,end";
         let spec = spec(&AB);
@@ -940,7 +942,7 @@ mod tests {
     }
 
     #[test]
-    fn many_rows_make_several_batches() {
+    fn many_rows_produce_several_batches() {
         let mut text = String::from("a,b\n");
         for row in 0..150_000 {
             writeln!(text, "{row},t{}", row % 7).unwrap();
@@ -959,7 +961,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_refused() {
+    fn an_endless_line_is_rejected() {
         let mut reader = CsvReader::new(spec(&AB)).unwrap();
         let chunk = vec![b'x'; 1024 * 1024];
         let mut sink = |_| Ok(());
@@ -968,7 +970,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_text_is_no_rows() {
+    fn an_empty_file_has_no_rows() {
         for text in ["", "\n", "a,b\n", "a,b"] {
             let (rows, report) = read(&spec(&AB), text);
             assert!(rows.is_empty());

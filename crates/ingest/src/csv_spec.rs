@@ -1,95 +1,96 @@
-//! The options of the reader, and its report.
+//! Options of the CSV reader, and its report.
 
 use std::fmt;
 
 use tidemark_border::CsvAtomicity;
 use tidemark_types::{Field, SqlType};
 
-/// A field of each line on its way into a column.
+/// Maps a field of each line to a column.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsvColumn {
     /// Index of the field in each line.
     pub index: usize,
     /// Index of the column in [`CsvSpec::target`].
     pub target: usize,
-    /// Of DATE, TIMESTAMP and `TIMESTAMP_NS` how they are written (`None`: ISO forms; `epoch_s`,
-    /// `epoch_ms`, `epoch_us`, `epoch_ns`: a number since 1970); of numbers their decimal mark.
+    /// For DATE, TIMESTAMP and `TIMESTAMP_NS` their format (`None`: ISO formats; `epoch_s`,
+    /// `epoch_ms`, `epoch_us`, `epoch_ns`: a number since 1970); for numbers their decimal mark.
     pub pattern: Option<String>,
-    /// Whether the column is NOT NULL: a row without a value of it is dropped, or ends an import
-    /// that bad values end.
+    /// Whether the column is NOT NULL: a row without a value is dropped, or ends the import if bad
+    /// values do.
     pub required: bool,
-    /// Whether the type is a guess from the beginning of the text: a value that does not fit is not
-    /// bad, but asks for a wider type, and the word `null` is null.
+    /// Whether the type is a guess from the beginning of the file. A value that does not fit is
+    /// then not bad but widens the type, and the word `null` is null.
     pub guessed: bool,
-    /// Texts that are null where they are no value of the type: `n/a` in a column of numbers.
+    /// Strings that are null if they are not a value of the type: `n/a` in a numeric column.
     pub null_texts: Vec<String>,
 }
 
-/// The most bytes of a line, by default.
+/// Default maximum bytes of a line.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
-/// Everything the reader must know.
+/// Configuration of the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvSpec {
-    /// The byte between fields.
+    /// Delimiter between fields.
     pub delimiter: u8,
-    /// Whether the first line is a header: not data.
+    /// Whether the first line is a header and not data.
     pub header: bool,
-    /// The fields that are read, in the order their errors are reported.
+    /// Fields to read, in the order in which their errors are reported.
     pub columns: Vec<CsvColumn>,
-    /// What happens to bad values.
+    /// Handling of bad values.
     pub atomicity: CsvAtomicity,
-    /// Fields beyond [`CsvSpec::line_fields`] are ignored instead of their whole line.
+    /// Whether surplus fields beyond [`CsvSpec::line_fields`] are ignored; otherwise their line is
+    /// rejected.
     pub skip_extra_values: bool,
-    /// Fields of a line; a line with more is too long.
+    /// Number of fields in a line; a line with more is too long.
     pub line_fields: usize,
-    /// The most bytes of a line, quotes and line ends inside included.
+    /// Maximum bytes of a line, including quotes and embedded line ends.
     pub most_line_bytes: usize,
-    /// Columns of the batches that come out; those no field feeds are null.
+    /// Columns of the output batches; columns without an input field are null.
     pub target: Vec<Field>,
-    /// The designated timestamp in `target`: a row without it is rejected.
+    /// Index of the designated timestamp in `target`; a row without it is rejected.
     pub timestamp: Option<usize>,
 }
 
-/// What was read.
+/// Import report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsvReport {
-    /// Rows that went to the sink.
+    /// Rows passed to the sink.
     pub rows_imported: u64,
-    /// Rows that were dropped.
+    /// Rows dropped.
     pub rows_rejected: u64,
-    /// Values that did not convert, or were missing where one is required, per entry of
+    /// Values that failed to convert or were missing in a required column, per entry of
     /// [`CsvSpec::columns`].
     pub column_errors: Vec<u64>,
-    /// The first lines that are bad, at most [`MAX_BAD_LINES`].
+    /// The first bad lines, at most [`MAX_BAD_LINES`].
     pub bad_lines: Vec<BadLine>,
-    /// Guesses that turned out to be too narrow, per entry of [`CsvSpec::columns`]. Where there is
-    /// one, the rows are incomplete: the text is to be read again, with these types.
+    /// Guessed types that were too narrow, per entry of [`CsvSpec::columns`]. If there is any, the
+    /// rows are incomplete and the file must be read again with these types.
     pub widened: Vec<Option<Widened>>,
 }
 
-/// A type that holds what a guessed one did not.
+/// A wider type that replaces a guessed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widened {
-    /// The type that all values of the column fit.
+    /// A type that holds all values of the column.
     pub sql_type: SqlType,
-    /// Where the first value begins that fits no narrower one, from 1.
+    /// Line of the first value that fits no narrower type, from 1.
     pub line: u64,
-    /// The value, cut to a length that a message can take.
+    /// The value, truncated for a message.
     pub text: String,
 }
 
-/// Bad lines that are reported one by one.
+/// Maximum number of bad lines that are reported individually.
 pub const MAX_BAD_LINES: usize = 10;
 
-/// A line with something wrong in it.
+/// A line with an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// Where it begins in the text, from 1, header and blank lines counted.
+    /// Line at which it begins, from 1, including the header and blank lines.
     pub line: u64,
-    /// Its field, from 1; `None` for the line as a whole.
+    /// Number of the field, from 1; `None` for the line as a whole.
     pub field: Option<usize>,
-    /// What is wrong.
+    /// The error.
     pub problem: String,
 }
 

@@ -1,4 +1,4 @@
-//! One column of a file: how its texts are read, and which type they need.
+//! One column of a CSV file: parsing of its values, and the type that they need.
 
 use memchr::memchr;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
@@ -7,28 +7,28 @@ use crate::column::ColumnBuilder;
 use crate::csv_spec::{CsvColumn, Widened};
 use crate::number_text::plain_number;
 
-/// Characters of a value that a message shows.
+/// Maximum characters of a value in a message.
 const SHOWN_CHARACTERS: usize = 40;
-/// Digits from which a number with a plus sign is one to call.
+/// Minimum digits from which a number with a plus sign counts as a telephone number.
 const PHONE_DIGITS: usize = 7;
-/// The fewest digits of an integer beyond LONG.
+/// Minimum digits of an integer that exceeds LONG.
 const LONG_DIGITS: usize = 19;
 
-/// One column of the file.
+/// One column of the CSV file.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) field: usize,
-    /// Its place in [`crate::CsvSpec::columns`].
+    /// Its index in [`crate::CsvSpec::columns`].
     pub(crate) reported: usize,
-    /// The name of a column that must not be null.
+    /// Column name if the column is NOT NULL.
     pub(crate) required: Option<String>,
-    /// Its type is a guess.
+    /// Whether its type is a guess.
     pub(crate) guessed: bool,
-    /// Texts that are null where they are no value of the type.
+    /// Strings that are null if they are not a value of the type.
     null_texts: Vec<String>,
     pub(crate) builder: ColumnBuilder,
     sql_type: SqlType,
-    /// The decimal mark of its numbers, where they are written for people.
+    /// Decimal mark, if its numbers are in a localised format.
     mark: Option<u8>,
     has_pattern: bool,
 }
@@ -41,7 +41,7 @@ impl Input {
         is_designated: bool,
     ) -> EngineResult<Self> {
         let sql_type = field.sql_type;
-        // The designated timestamp has rules of its own.
+        // Separate rules apply to the designated timestamp.
         let required = column.required && sql_type.is_nullable() && !is_designated;
         let pattern = column.pattern.as_deref();
         Ok(Self {
@@ -57,15 +57,15 @@ impl Input {
         })
     }
 
-    /// Whether a text that is no value of the type means null.
+    /// Whether a string that is not a value of the type means null.
     #[cold]
     pub(crate) fn is_null(&self, text: &[u8]) -> bool {
         (self.guessed && is_null_word(text))
             || self.null_texts.iter().any(|null| null.as_bytes() == text)
     }
 
-    /// Appends the value of a text that is not empty. `false`: not a value of the type, or not one
-    /// that a guessed type would keep as it is; nothing was appended.
+    /// Parses and appends a non-empty string. Returns `false`, without appending, if it is not a
+    /// value of the type, or if a guessed type would not preserve it exactly.
     #[inline]
     pub(crate) fn append(&mut self, text: &[u8], digits: &mut Vec<u8>) -> EngineResult<bool> {
         if self.guessed && !keeps(self.sql_type, self.has_pattern, text) {
@@ -90,7 +90,7 @@ impl Input {
         }
     }
 
-    /// Takes a wider type until it holds `text`; tells the new one.
+    /// Widens the type until it holds `text`; returns the new type.
     pub(crate) fn widen(
         &mut self,
         text: &[u8],
@@ -122,7 +122,7 @@ impl Input {
     }
 }
 
-/// The decimal mark that the pattern of a number is.
+/// Returns the decimal mark that a number pattern specifies.
 fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>> {
     let is_number = matches!(
         field.sql_type,
@@ -147,8 +147,8 @@ fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>
     }
 }
 
-/// Whether a value of a guessed type tells all that its text does: zeros in front are part of a
-/// code, a plus sign before many digits of a telephone number; a fraction may be too fine.
+/// Whether a guessed type preserves the meaning of a string: leading zeros belong to a code, a plus
+/// sign before many digits to a telephone number, and a fraction may be too fine.
 #[inline]
 fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     match sql_type {
@@ -174,20 +174,20 @@ fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     }
 }
 
-/// Whether an instant begins with a date, rather than being a number, and has so many digits of a
-/// second at most.
+/// Whether a timestamp begins with a date instead of being a number, and has at most this many
+/// digits of a second.
 fn is_iso(text: &[u8], most_digits: usize) -> bool {
     let fraction = memchr(b'.', text).map_or(&[][..], |point| &text[point + 1..]);
     let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
     text.get(4) == Some(&b'-') && digits <= most_digits
 }
 
-/// The word `null`.
+/// Whether a string is the word `null`.
 fn is_null_word(text: &[u8]) -> bool {
     text.eq_ignore_ascii_case(b"null")
 }
 
-/// The smallest integer of a type represents null in its columns.
+/// Whether a number is the type's minimum, which represents null.
 fn is_sentinel(sql_type: SqlType, text: &[u8]) -> bool {
     match sql_type {
         SqlType::Int => text == b"-2147483648",
@@ -195,7 +195,8 @@ fn is_sentinel(sql_type: SqlType, text: &[u8]) -> bool {
     }
 }
 
-/// Whether a number is a plain integer: digits alone, or in groups where there is a decimal mark.
+/// Whether a number is a plain integer: only digits, or groups of digits if there is a decimal
+/// mark.
 #[cold]
 fn is_integer(text: &[u8], mark: Option<u8>) -> bool {
     let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
@@ -206,8 +207,8 @@ fn is_integer(text: &[u8], mark: Option<u8>) -> bool {
     !digits.is_empty() && digits.iter().all(is_plain)
 }
 
-/// Whether DOUBLE holds a number as exactly as its text means it: an integer beyond LONG has to
-/// keep all of its digits.
+/// Whether DOUBLE represents a number as exactly as it is written: an integer beyond LONG must keep
+/// all of its digits.
 #[cold]
 fn is_exact(text: &[u8]) -> bool {
     if text.len() < LONG_DIGITS || !is_integer(text, None) {

@@ -1,5 +1,5 @@
-//! Timestamps of one column: a pattern, a number since 1970, or ISO text with a short path that
-//! remembers the day.
+//! Timestamps of one column: a pattern, a number since 1970, or ISO format with a fast path that
+//! caches the date.
 
 use tidemark_types::EngineResult;
 use tidemark_types::calendar::CivilDate;
@@ -11,20 +11,20 @@ const DATE_BYTES: usize = 10;
 /// `2024-01-02T03:04:05`
 const DATE_TIME_BYTES: usize = 19;
 
-/// How instants are written.
+/// Format of the timestamps.
 #[derive(Debug)]
 enum Form {
     Iso,
     Pattern(TimestampPattern),
-    /// A number of so many nanoseconds since 1970.
+    /// A number since 1970 in units of this many nanoseconds.
     Epoch(i128),
 }
 
-/// Words for numbers since 1970, where a pattern may stand, and their nanoseconds.
+/// Keywords for numbers since 1970, allowed instead of a pattern, and their nanoseconds.
 const EPOCHS: [(&str, i128); 4] =
     [("epoch_s", 1_000_000_000), ("epoch_ms", 1_000_000), ("epoch_us", 1_000), ("epoch_ns", 1)];
 
-/// Reads the instants of one column.
+/// Parses the timestamps of one column.
 #[derive(Debug)]
 pub(crate) struct InstantReader {
     unit: TimestampUnit,
@@ -46,7 +46,7 @@ impl InstantReader {
         Ok(Self { unit, form, date: *b"1970-01-01", midnight_seconds: 0 })
     }
 
-    /// The instant in the column's unit.
+    /// Parses a timestamp in the column's unit.
     #[inline]
     pub(crate) fn read(&mut self, text: &[u8]) -> Option<i64> {
         if matches!(self.form, Form::Iso)
@@ -62,7 +62,7 @@ impl InstantReader {
         }
     }
 
-    /// `2024-01-02T03:04:05[.f{1,9}][Z]`; everything else is left to the general reader.
+    /// Parses `2024-01-02T03:04:05[.f{1,9}][Z]`; the general parser handles everything else.
     #[inline]
     fn read_full_iso(&mut self, text: &[u8]) -> Option<i64> {
         let (head, tail) = text.split_first_chunk::<DATE_TIME_BYTES>()?;
@@ -106,7 +106,7 @@ impl InstantReader {
     }
 }
 
-/// A number since 1970, with or without a fraction, rounded down to the unit.
+/// Parses a number since 1970, with or without a fraction, and rounds it down to the unit.
 fn read_epoch(text: &str, nanos_each: i128, unit: TimestampUnit) -> Option<i64> {
     const MAX_DIGITS: usize = 19;
     let (negative, digits) = match text.strip_prefix('-') {
@@ -133,7 +133,7 @@ fn two_digits(tens: u8, ones: u8) -> Option<u32> {
     (tens < 10 && ones < 10).then(|| u32::from(tens) * 10 + u32::from(ones))
 }
 
-/// Nanoseconds of `.123456`; an empty text is 0.
+/// Parses `.123456` as nanoseconds; an empty string is 0.
 #[inline]
 fn read_fraction(text: &[u8]) -> Option<u32> {
     const SCALE: [u32; 10] =
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_short_path_agrees_with_the_general_reader() {
+    fn the_fast_path_agrees_with_the_general_parser() {
         for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
             let mut reader = InstantReader::new(unit, None).unwrap();
             for text in [
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_since_1970_in_four_units() {
+    fn numbers_since_1970_are_read_in_four_units() {
         let read = |pattern, unit, text: &str| {
             InstantReader::new(unit, Some(pattern)).unwrap().read(text.as_bytes())
         };
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_replace_iso() {
+    fn patterns_replace_the_iso_format() {
         let pattern = Some("dd/MM/yyyy HH:mm:ss");
         let mut reader = InstantReader::new(TimestampUnit::Micros, pattern).unwrap();
         assert_eq!(reader.read(b"05/01/2024 10:11:12"), Some(1_704_449_472_000_000));

@@ -1,16 +1,21 @@
-//! Bytes of CSV and of the line protocol to typed columns, and bytes of bound parameters to typed
-//! values.
+//! Converts CSV, the line protocol and the columnar protocol to typed columns, and bound parameters
+//! to typed values.
 //!
-//! The reader of CSV receives everything about the text (delimiter, header, columns, types):
-//! detection is TypeScript's (`ts/ingest`). It knows no table: batches go to a sink, in the column
-//! order of the target.
+//! The CSV reader is configured with the full format (delimiter, header, columns, types); detection
+//! is in TypeScript (`ts/ingest`). It knows no tables: batches go to a sink, in the column order of
+//! the target.
 //!
-//! `csv_reader` cuts chunks into records and decides about rows, `input` is a column of the file
-//! and the type it needs, `record` splits a record into fields, `column` collects the values of one
-//! column, `value_text` and `instant` read single values, `number_text` undresses numbers, `symbol`
-//! interns texts. `parameters` reads the values of Bind messages, `copy` the data of COPY. `rows`
-//! is what protocols bring that write several tables in one message, `line` reads the line protocol
-//! into it and `qwp` the columnar one; `cast` puts their values into columns of other types.
+//! - `csv_reader` splits chunks into records and decides about rows.
+//! - `input` is a column of the file and the type it needs.
+//! - `record` splits a record into fields.
+//! - `column` collects the values of one column.
+//! - `value_text` and `instant` parse single values.
+//! - `number_text` normalises localised numbers.
+//! - `symbol` interns strings.
+//! - `parameters` decodes the values of Bind messages, `copy` the data of COPY.
+//! - `rows` holds the rows of protocols that write several tables in one message.
+//! - `line` parses the line protocol, `qwp` the columnar protocol.
+//! - `cast` assigns their values to columns of other types.
 
 #![forbid(unsafe_code)]
 

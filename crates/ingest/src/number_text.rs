@@ -1,14 +1,14 @@
-//! Numbers as people write them: a decimal mark of their country, digits in groups of three.
+//! Localised numbers: the decimal mark of a country, digits in groups of three.
 
 use memchr::memchr;
 
-/// What may stand between groups of digits, unless it is the decimal mark.
+/// Possible separators between groups of digits, except the decimal mark.
 const SEPARATORS: [&[u8]; 7] =
     [b".", b",", b" ", b"'", "\u{2019}".as_bytes(), "\u{a0}".as_bytes(), "\u{202f}".as_bytes()];
 const GROUP_DIGITS: usize = 3;
 
-/// The number with a point and without groups, written to `out`; `None` when its groups are none.
-/// Whether the rest is a number is for its reader to say.
+/// Writes the number to `out` with a decimal point and without group separators; `None` if the
+/// groups are malformed. The caller checks whether the result is a number.
 pub(crate) fn plain_number<'a>(text: &[u8], mark: u8, out: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     out.clear();
     let text = text.trim_ascii();
@@ -25,7 +25,8 @@ pub(crate) fn plain_number<'a>(text: &[u8], mark: u8, out: &'a mut Vec<u8>) -> O
     Some(out)
 }
 
-/// Digits before the mark: all of the same separator, and three digits behind each.
+/// Writes the digits before the decimal mark; all separators must be the same, and three digits
+/// must follow each of them.
 fn push_whole(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
     let signed = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     out.extend_from_slice(&text[..signed]);
@@ -48,7 +49,7 @@ fn push_whole(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
             Some(_) => return None,
             None if separator.is_some() && !is_group => return None,
             None => {
-                // An exponent, or what is no number.
+                // An exponent, or not a number.
                 out.extend_from_slice(tail);
                 return Some(());
             }
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_and_groups_of_many_countries() {
+    fn localised_marks_and_groups_are_normalised() {
         for (text, mark, plain) in [
             ("1,5", b',', "1.5"),
             ("-1.234.567,25", b',', "-1234567.25"),

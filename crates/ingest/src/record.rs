@@ -1,4 +1,4 @@
-//! One record of a CSV text: where it ends, and where its fields are.
+//! Splits one CSV record into fields and finds its end.
 //!
 //! A field that begins with `"` is quoted: delimiters and line ends inside belong to it, `""` is
 //! one quote. A quoted field with anything but a delimiter or a line end after its closing quote,
@@ -6,17 +6,17 @@
 
 use memchr::{memchr, memchr3};
 
-/// Where a field's text is in its record.
+/// Range of a field in its record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FieldRange {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// The text holds doubled quotes.
+    /// Whether the field contains doubled quotes.
     pub(crate) doubled_quotes: bool,
 }
 
 impl FieldRange {
-    /// The field's text; doubled quotes are undone in `scratch`.
+    /// Returns the field's content; doubled quotes are resolved in `scratch`.
     #[inline]
     pub(crate) fn text<'a>(&self, record: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
         let text = &record[self.start..self.end];
@@ -34,10 +34,11 @@ impl FieldRange {
     }
 }
 
-/// Splits the record at the start of `bytes` into `fields` and returns its length with its line
-/// end. `None`: more bytes are needed, which cannot be when `complete` (the text ends here).
+/// Splits the record at the start of `bytes` into `fields` and returns its length, including the
+/// line end. `None`: more bytes are needed, which cannot happen when `complete` (the input ends
+/// here).
 ///
-/// CR LF counts as CR and a blank record; blank records are the caller's to skip.
+/// CR LF counts as CR and a blank record; the caller skips blank records.
 pub(crate) fn split_record(
     bytes: &[u8],
     delimiter: u8,
@@ -62,7 +63,7 @@ pub(crate) fn split_record(
     }
 }
 
-/// Where the unquoted text that starts at `at` ends.
+/// Returns the end of the unquoted text that starts at `at`.
 #[inline]
 fn plain_end(bytes: &[u8], at: usize, delimiter: u8, complete: bool) -> Option<usize> {
     match memchr3(delimiter, b'\n', b'\r', &bytes[at..]) {
@@ -71,7 +72,8 @@ fn plain_end(bytes: &[u8], at: usize, delimiter: u8, complete: bool) -> Option<u
     }
 }
 
-/// The quoted field whose opening quote is at `open`, and where its delimiter or line end is.
+/// Returns the quoted field whose opening quote is at `open`, and the position of its delimiter or
+/// line end.
 fn quoted_field(
     bytes: &[u8],
     open: usize,
@@ -82,7 +84,7 @@ fn quoted_field(
     let mut at = open + 1;
     loop {
         let Some(offset) = memchr(b'"', &bytes[at..]) else {
-            // Never closed: it holds the rest of the text.
+            // Never closed: the field extends to the end of the input.
             let field = FieldRange { start: open + 1, end: bytes.len(), doubled_quotes };
             return complete.then_some((field, bytes.len()));
         };
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_plain_and_quoted_fields() {
+    fn plain_and_quoted_fields_are_split() {
         let cases: [(&str, &[&str]); 8] = [
             ("a,b\n", &["a", "b"]),
             (",,\n", &["", "", ""]),
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_for_more_until_the_text_is_complete() {
+    fn an_incomplete_record_requests_more_bytes() {
         for text in ["a,b", "\"a", "\"a\"", "a,", "\"a\"\"", "\"a\nb"] {
             assert_eq!(split(text, false), None, "{text:?}");
             assert_eq!(split(text, true).unwrap().0, text.len(), "{text:?}");

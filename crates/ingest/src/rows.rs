@@ -1,27 +1,27 @@
-//! Typed columns of one or several tables, on their way from a protocol into the one commit of a
-//! message. What is here knows neither the protocol nor the tables: those are described by the part
-//! that asks for the rows.
+//! Typed columns of one or several tables, collected from a protocol for the single commit of a
+//! message. This module knows neither the protocol nor the tables; the caller describes the tables.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
 use tidemark_types::identifier::{is_valid_column_name, same};
 use tidemark_types::{EngineResult, SqlType};
 
-/// Rows of a chunk.
+/// Maximum rows of a chunk.
 pub(crate) const MAX_CHUNK_ROWS: usize = 64 * 1024;
-/// The name of the designated timestamp of a table that is made.
+/// Name of the designated timestamp of a new table.
 pub(crate) const TIMESTAMP: &str = "timestamp";
 
-/// A column of a table that rows go into.
+/// A column of a target table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetColumn {
-    /// Its name.
+    /// Column name.
     pub name: String,
-    /// What its cells are.
+    /// Column type.
     pub sql_type: SqlType,
-    /// Whether rows that leave it out get something else than null: those rows are noted then.
+    /// Whether omitted values get a default instead of null; the rows that omit it are then
+    /// recorded.
     pub has_default: bool,
-    /// Whether each row has to have a value.
+    /// Whether each row must have a value.
     pub required: bool,
 }
 
@@ -32,57 +32,57 @@ impl TargetColumn {
     }
 }
 
-/// A table that rows go into.
+/// A target table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetTable {
-    /// Its name, as its definition writes it.
+    /// Name as written in its definition.
     pub name: String,
-    /// Its columns.
+    /// Columns of the table.
     pub columns: Vec<TargetColumn>,
-    /// Where the designated timestamp is among them.
+    /// Index of the designated timestamp, if any.
     pub timestamp: Option<usize>,
 }
 
-/// Tells what a name means.
+/// Resolves table names.
 pub trait Targets {
-    /// The table of this name, letter case ignored; none where there is none. Fails where rows
-    /// cannot go into what is called so.
+    /// Returns the table of this name, ignoring case, if it exists. Fails if the name belongs to an
+    /// object that cannot be written.
     fn table(&mut self, name: &str) -> EngineResult<Option<TargetTable>>;
 }
 
 /// Rows of one table.
 #[derive(Debug, Clone)]
 pub struct TableRows {
-    /// The table as it was when its first row came, with the columns that are new behind its own.
+    /// The table as of its first row; new columns follow the existing ones.
     pub table: TargetTable,
-    /// How many of the columns are its own; none of a table that is new.
+    /// Number of existing columns; 0 for a new table.
     pub known: usize,
-    /// Whether it was there.
+    /// Whether the table existed.
     pub exists: bool,
     /// The rows.
     pub chunks: Vec<Chunk>,
 }
 
-/// What a table may get with its rows.
+/// Changes to a table that its rows may cause.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Additions {
-    /// Whether a table that is there gets columns.
+    /// Whether missing columns are added to an existing table.
     pub(crate) columns: bool,
-    /// Columns of a table, at most.
+    /// Maximum columns of a table.
     pub(crate) most_columns: usize,
 }
 
 /// Why a column is not added.
 #[derive(Debug)]
 pub(crate) enum NotAdded {
-    /// Its name is none.
+    /// The name is invalid.
     Name(String),
-    /// The table does not get it.
+    /// The table does not accept the column.
     Refused(String),
 }
 
 impl TableRows {
-    /// No rows yet, for the table that was found, or for one that is made with them.
+    /// Creates an empty collection for an existing table, or for one that is created with the rows.
     pub(crate) fn new(name: &str, found: Option<TargetTable>) -> Self {
         let exists = found.is_some();
         let table = found.unwrap_or_else(|| TargetTable {
@@ -93,13 +93,13 @@ impl TableRows {
         Self { known: table.columns.len(), exists, chunks: Vec::new(), table }
     }
 
-    /// The table, for who refuses rows of it.
+    /// Returns the table, for an error about one of its rows.
     pub(crate) fn target(&self) -> RefusedTarget {
         RefusedTarget { table: self.table.name.clone(), exists: self.exists }
     }
 
-    /// Adds the column of a name that the table does not have; none where its values tell no type,
-    /// and nothing is to be kept.
+    /// Adds a column with a name that the table lacks; `None` if its values do not determine a
+    /// type, and the values are then ignored.
     #[cold]
     pub(crate) fn add(
         &mut self,
@@ -120,7 +120,7 @@ impl TableRows {
             let most = additions.most_columns;
             return refused(format!("table '{table}' has too many columns [limit={most}]"));
         }
-        // The designated timestamp of a new table is what rows say by its name.
+        // In a new table, a column named `timestamp` is the designated timestamp.
         let is_time = !self.exists && same(name, TIMESTAMP);
         if is_time && (self.table.timestamp.is_some() || !sql_type.is_timestamp()) {
             let found = sql_type.name();
@@ -135,7 +135,7 @@ impl TableRows {
         Ok(Some(column))
     }
 
-    /// Makes the designated timestamp of a table that is new.
+    /// Creates the designated timestamp of a new table.
     pub(crate) fn new_timestamp(&mut self, sql_type: SqlType) -> usize {
         let column = self.new_column(TIMESTAMP, sql_type);
         self.table.timestamp = Some(column);
@@ -147,48 +147,48 @@ impl TableRows {
         self.table.columns.len() - 1
     }
 
-    /// Why a timestamp has no place in a table that is there.
+    /// Error message for a timestamp sent to an existing table without a designated timestamp.
     pub(crate) fn without_timestamp(&self) -> String {
         format!("table '{}' has no designated timestamp", self.table.name)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.rows as u64).sum()
     }
 }
 
-/// Some rows of a table.
+/// A batch of rows of a table.
 #[derive(Debug, Clone)]
 pub struct Chunk {
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
-    /// The columns that have values in them.
+    /// Columns that have values.
     pub cells: Vec<Cells>,
 }
 
 /// A column of a [`Chunk`].
 #[derive(Debug, Clone)]
 pub struct Cells {
-    /// Which of the table's columns.
+    /// Index of the column in the table.
     pub column: usize,
-    /// Its cells, in the Arrow type of the column.
+    /// Cells in the Arrow type of the column.
     pub array: ArrayRef,
-    /// The rows that left out a column with a default.
+    /// Rows that omit a column with a default, if any.
     pub missing: Option<BooleanBuffer>,
 }
 
-/// The table of what is refused.
+/// The table that a rejected message addressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedTarget {
-    /// Its name.
+    /// Name of the table.
     pub table: String,
-    /// Whether there is one, or a view.
+    /// Whether a table or view of this name exists.
     pub exists: bool,
 }
 
-/// A text of a client within a message, cut where it is long.
+/// Formats client input for a message, truncated if long.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     const MAX_BYTES: usize = 64;
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]);

@@ -1,4 +1,4 @@
-//! Tables for the tests of protocols, and rows as tests compare them.
+//! Target tables for protocol tests, and rows in a comparable format.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ pub(crate) fn one_column(sql_type: SqlType) -> Tables {
     Tables(HashMap::from([("t".to_owned(), table)]))
 }
 
-/// Every cell of every table, as `table.column:TYPE=[cells]`.
+/// Formats every cell of every table as `table.column:TYPE=[cells]`.
 pub(crate) fn shown(tables: &[TableRows]) -> Vec<String> {
     let format = FormatOptions::new().with_null("-");
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Interned texts of a symbol column.
+//! Interned strings of a symbol column.
 
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Texts of one column, in order of first appearance; the reader's own dictionary.
+/// Strings of one column in order of first appearance: the reader's own dictionary.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTexts {
     table: HashTable<i32>,
     bytes: Vec<u8>,
-    /// Where each text ends in `bytes`; Arrow's offsets are 32-bit.
+    /// End offset of each string in `bytes`; Arrow's offsets are 32-bit.
     ends: Vec<i32>,
-    /// The dictionary as last handed out: shared by batches until it grows.
+    /// The most recent dictionary array, shared by batches until the dictionary grows.
     values: Option<Arc<StringArray>>,
 }
 
@@ -33,14 +33,14 @@ fn text_of<'a>(bytes: &'a [u8], ends: &[i32], key: i32) -> &'a [u8] {
 }
 
 impl SymbolTexts {
-    /// The key of a text that is there.
+    /// Returns the key of a string, if it is interned.
     #[inline]
     pub(crate) fn key_of(&self, text: &[u8]) -> Option<i32> {
         let (bytes, ends) = (&self.bytes, &self.ends);
         self.table.find(hash(text), |key| text_of(bytes, ends, *key) == text).copied()
     }
 
-    /// The key of `text`, which is UTF-8.
+    /// Interns `text`, which is UTF-8, and returns its key.
     #[inline]
     pub(crate) fn intern(&mut self, text: &str) -> EngineResult<i32> {
         let (bytes, ends) = (&self.bytes, &self.ends);
@@ -69,7 +69,7 @@ impl SymbolTexts {
         Ok(key)
     }
 
-    /// A column of these keys over the dictionary as it is now.
+    /// Builds a column of these keys over the current dictionary.
     pub(crate) fn column(
         &mut self,
         keys: Vec<i32>,
@@ -109,7 +109,7 @@ mod tests {
     use arrow_array::types::Int32Type;
 
     #[test]
-    fn keys_stay_while_the_dictionary_grows() {
+    fn keys_are_stable_while_the_dictionary_grows() {
         let mut texts = SymbolTexts::default();
         let first: Vec<i32> = ["a", "b", "a"].map(|text| texts.intern(text).unwrap()).into();
         assert_eq!(first, [0, 1, 0]);
@@ -125,7 +125,7 @@ mod tests {
     use arrow_array::Array;
 
     #[test]
-    fn interning_many_texts() {
+    fn many_strings_are_interned() {
         let mut texts = SymbolTexts::default();
         for round in 0..2 {
             for number in 0..10_000 {

@@ -1,4 +1,4 @@
-//! Texts of single values: `None` when the text is not a value of the type. A value may still be
+//! Parsing of single values: `None` if the string is not a value of the type. A value may still be
 //! null (the sentinel of an integer, NaN, 0.0.0.0): that is `Some(None)`.
 
 use std::net::Ipv4Addr;
@@ -7,15 +7,15 @@ use arrow::compute::kernels::cast_utils::parse_decimal;
 use arrow_array::types::Decimal256Type;
 use arrow_buffer::i256;
 
-/// A read value, or null.
+/// A parsed value, or null.
 pub(crate) type Read<T> = Option<Option<T>>;
 
-/// Any text but `true` is false.
+/// Parses a boolean: any string but `true` is false.
 pub(crate) fn boolean(text: &[u8]) -> bool {
     text.eq_ignore_ascii_case(b"true")
 }
 
-/// Sign and digits; `None` when it does not fit 64 bits.
+/// Parses a sign and digits; `None` if the number does not fit in 64 bits.
 #[inline]
 pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
@@ -25,7 +25,8 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // Counted down, for the minimum has no positive twin. So many digits always fit.
+    // Accumulated as a negative number, because the minimum has no positive counterpart. 18 digits
+    // always fit.
     let mut value = 0_i64;
     let (mut head, tail) = digits.split_at(digits.len().min(18));
     while let Some((eight, rest)) = head.split_first_chunk() {
@@ -49,13 +50,13 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     if negative { Some(value) } else { value.checked_neg() }
 }
 
-/// The number of eight digits, pairs of neighbours added up: tens, hundreds, then ten thousands.
+/// Parses eight digits by adding up neighbours: first pairs, then groups of four, then all eight.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u32> {
     const ONES: u64 = u64::MAX / 255;
     let text = u64::from_le_bytes(text);
     let digits = text.wrapping_sub(ONES * u64::from(b'0'));
-    // A byte beyond nine has a top bit in one of the two, or is no digit with its top bit.
+    // A byte that is not a digit sets the top bit in at least one of the three values.
     if (digits.wrapping_add(ONES * 0x76) | digits | text) & (ONES << 7) != 0 {
         return None;
     }
@@ -80,7 +81,7 @@ pub(crate) fn int(text: &[u8]) -> Read<i32> {
     Some((value != i32::MIN).then_some(value))
 }
 
-/// Digits may end in `L`.
+/// Parses a LONG, whose digits may end in `L`.
 #[inline]
 pub(crate) fn long(text: &[u8]) -> Read<i64> {
     let digits = text.strip_suffix(b"L").or_else(|| text.strip_suffix(b"l")).unwrap_or(text);
@@ -88,7 +89,8 @@ pub(crate) fn long(text: &[u8]) -> Read<i64> {
     Some((value != i64::MIN).then_some(value))
 }
 
-/// Spaces around are fine, so is a suffix `f` or `d` after digits. NaN and infinities are null.
+/// Parses a DOUBLE; surrounding spaces and a suffix `f` or `d` are allowed. NaN and infinities are
+/// null.
 #[inline]
 pub(crate) fn double(text: &[u8]) -> Read<f64> {
     let value = match fast_float2::parse::<f64, _>(text) {
@@ -107,7 +109,7 @@ pub(crate) fn float(text: &[u8]) -> Read<f32> {
     Some(value.is_finite().then_some(value))
 }
 
-/// The number without spaces around and without a type suffix.
+/// Strips surrounding spaces and a type suffix.
 #[cold]
 fn without_dressing(text: &[u8]) -> Option<&[u8]> {
     let text = text.trim_ascii();
@@ -118,7 +120,7 @@ fn without_dressing(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The first UTF-16 unit of the text.
+/// Returns the first UTF-16 unit of the string.
 pub(crate) fn char(text: &[u8]) -> Option<u16> {
     let head = &text[..text.len().min(4)];
     let valid = match std::str::from_utf8(head) {
@@ -151,7 +153,7 @@ fn hex_digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
-/// `0x` and 1 to 64 hexadecimal digits, as 32 big-endian bytes.
+/// Parses `0x` and 1 to 64 hexadecimal digits as 32 big-endian bytes.
 pub(crate) fn long256(text: &[u8]) -> Option<[u8; 32]> {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))?;
     if digits.is_empty() || digits.len() > 64 {
@@ -170,8 +172,8 @@ pub(crate) fn ipv4(text: &[u8]) -> Read<u32> {
     Some((value != 0).then_some(value))
 }
 
-/// The first `bits` bits of a geohash: base 32 text, or as many binary digits as a width that is
-/// no whole number of characters has.
+/// Parses the first `bits` bits of a geohash: base 32, or exactly `bits` binary digits if they do
+/// not form whole characters.
 pub(crate) fn geohash(text: &[u8], bits: u8) -> Option<i64> {
     let width = usize::from(bits);
     if !bits.is_multiple_of(5)
@@ -188,7 +190,7 @@ pub(crate) fn geohash(text: &[u8], bits: u8) -> Option<i64> {
     Some(value >> (characters * 5 - width))
 }
 
-/// Whether a text is one of base 32.
+/// Whether a string consists of geohash base 32 characters.
 pub(crate) fn is_geohash(text: &[u8]) -> bool {
     text.iter().all(|character| geohash_digit(*character).is_some())
 }
@@ -199,7 +201,7 @@ fn geohash_digit(character: u8) -> Option<u8> {
     BASE32.iter().position(|known| *known == lower).map(|index| index as u8)
 }
 
-/// A decimal of this precision and scale; a text with more digits than fit is no value.
+/// Parses a decimal of this precision and scale; `None` if it has more digits than fit.
 pub(crate) fn decimal(text: &[u8], precision: u8, scale: u8) -> Option<i256> {
     let text = std::str::from_utf8(text).ok()?.trim();
     let text = text.strip_suffix(['m', 'M']).unwrap_or(text);
@@ -219,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_at_their_edges() {
+    fn integers_are_parsed_up_to_their_limits() {
         assert_eq!(int(b"2147483647"), Some(Some(i32::MAX)));
         assert_eq!(int(b"-2147483648"), Some(None));
         assert_eq!(int(b"2147483648"), None);
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_in_every_dress() {
+    fn doubles_accept_spaces_and_suffixes() {
         for (text, value) in [
             ("1.5", 1.5),
             ("1e10", 1e10),
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types() {
+    fn other_types_are_parsed() {
         assert_eq!(uuid(b"00112233-4455-6677-8899-aAbBccddeeff").unwrap()[..2], [0, 0x11]);
         assert_eq!(uuid(b"00112233-4455-6677-8899-aabbccddeef"), None);
         assert_eq!(uuid(b"001122330445506677-8899-aabbccddeeff"), None);

@@ -1,6 +1,6 @@
-//! Milliseconds of the operators over a table of random trades and quotes.
+//! Measures the operators in milliseconds over a table of random trades and quotes.
 //!
-//! `cargo run --release -p tidemark-operators --example bench -- 20000000`
+//! `cargo run --release -p tidemark-optimizer --example bench -- 20000000`
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "prints its measurements")]
 
 #[path = "../tests/support/mod.rs"]

@@ -1,5 +1,5 @@
-//! Many conditions as one expression that is no deeper than it has to be: `DataFusion` joins what
-//! it moves into a chain, which costs a stack frame for each condition wherever it is walked.
+//! Joins many conditions into a balanced expression tree. `DataFusion` chains the conditions that
+//! it moves, and each one costs a stack frame in every traversal.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
@@ -8,15 +8,15 @@ use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// Conditions in a chain, that are left as they are.
+/// Maximum conditions of a chain that is left as it is.
 const SHORT: usize = 32;
 
-/// The conditions joined by AND, as a balanced tree.
+/// Joins the conditions by AND, as a balanced tree.
 pub fn all_of(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     balanced(conditions.into_iter().collect(), Expr::and)
 }
 
-/// The conditions joined by OR, as a balanced tree.
+/// Joins the conditions by OR, as a balanced tree.
 pub fn any_of(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     balanced(conditions.into_iter().collect(), Expr::or)
 }
@@ -36,7 +36,7 @@ fn balanced(mut exprs: Vec<Expr>, join: fn(Expr, Expr) -> Expr) -> Option<Expr> 
     exprs.pop()
 }
 
-/// Balances what other rules have chained.
+/// Balances the condition chains that other rules have built.
 #[derive(Debug)]
 pub(crate) struct BalanceConditions;
 
@@ -72,7 +72,7 @@ fn rebalanced(predicate: Expr) -> Expr {
     all_of(split_conjunction_owned(predicate)).unwrap_or_default()
 }
 
-/// Whether AND is nested in its own left side, or right side, again and again.
+/// Whether ANDs are nested many levels deep in their left, or right, operands.
 fn is_chain(predicate: &Expr) -> bool {
     let is_long = |side: fn(&BinaryExpr) -> &Expr| {
         let mut at = predicate;
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_becomes_a_tree() {
+    fn a_chain_becomes_a_balanced_tree() {
         let conditions = || (0..10_000).map(|at| col("a").not_eq(lit(at)));
         let chain = conditions().take(1_000).reduce(Expr::and).unwrap();
         assert!(is_chain(&chain));

@@ -1,9 +1,9 @@
-//! From a logical plan to a physical one: bounds of its size, the rules, sub-queries as joins, and
-//! the order of time kept from scan to result.
+//! Plans logical plans physically: size limits, rules, sub-queries as joins, and time order
+//! preserved from scan to result.
 //!
-//! [`PlanSession`] is the planner. The logical `rules` rewrite a plan, `lower` makes each of its
-//! nodes the operator. What they need to know of an operator, they ask it
-//! ([`tidemark_operators::Facts`]). Knows no SQL text.
+//! [`PlanSession`] is the planner. The logical `rules` rewrite a plan, `lower` turns each of its
+//! nodes into an operator. [`tidemark_operators::Facts`] describes the properties of an operator.
+//! This crate never sees SQL text.
 #![forbid(unsafe_code)]
 
 mod conditions;

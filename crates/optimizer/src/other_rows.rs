@@ -1,5 +1,5 @@
-//! A plan made for some values of parameters, for others: so a prepared statement whose parameters
-//! are in its WHERE is planned once.
+//! Reuses a plan for other parameter values, so that a prepared statement with parameters in its
+//! WHERE is planned only once.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::session::PlanSession;
 use tidemark_operators::{Facts, FilteredScan, PlanNode, Rows, Scan, SliceScan, Test};
 
 impl PlanSession {
-    /// The plan that reads these rows in place of those it was made for; `None` where the planner
-    /// might have made another one of them. It shares no state of execution with `plan`.
+    /// Returns the plan for these rows instead of those it was built for; `None` if the planner
+    /// might have chosen a different plan. Shares no execution state with `plan`.
     pub fn reading(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -66,7 +66,7 @@ impl PlanSession {
         condition(predicate, names, filtered.scan(), self)
     }
 
-    /// A condition as the filter of such a plan has it.
+    /// Lowers a condition in the form in which the filter of such a plan has it.
     pub fn lowered(
         &self,
         plan: &Arc<dyn ExecutionPlan>,

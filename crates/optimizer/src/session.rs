@@ -1,4 +1,4 @@
-//! The `DataFusion` session our plans run in: short rule lists, each rule with its reason.
+//! The `DataFusion` session for Tidemark's plans: short rule lists, each rule with its reason.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -48,29 +48,29 @@ use crate::rules::push_filters::PushFilters;
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
 use tidemark_operators::{PartRows, ShareLiterals, SharedRows};
 
-/// A sort's share of its query's memory for merging: one part in so many, and at most so much.
+/// Memory that a sort reserves for merging: this fraction of the query's memory, up to a maximum.
 const MERGE_SHARE: usize = 16;
 const MAX_MERGE_BYTES: usize = 10 << 20;
 
-/// Rows of a batch that an operator of `DataFusion` makes. A merge holds some batches of each of
-/// its inputs, and cannot spill them: with batches as large as a scan's, two sorted inputs took
-/// 20 MiB.
+/// Batch size of `DataFusion` operators in rows. A merge keeps several batches of each input in
+/// memory and cannot spill them: with batches as large as a scan's, two sorted inputs took 20 MiB.
 const MERGED_ROWS: usize = 16 * 1024;
 
-/// The most rows, or bytes where they are known, that a join holds for all workers.
+/// Maximum rows, or bytes if known, of a build side that all workers share.
 const HELD_ROWS: usize = 1 << 20;
 const HELD_BYTES: usize = 64 << 20;
 
-/// The options of a session.
+/// Options of a session.
 #[derive(Clone)]
 pub struct SessionOptions {
-    /// Workers per query.
+    /// Number of workers per query.
     pub target_partitions: usize,
-    /// Memory pool and spill folder, shared by all sessions.
+    /// Memory pool and spill directory, shared by all sessions.
     pub runtime: Arc<RuntimeEnv>,
-    /// Bytes one query may hold.
+    /// Memory limit of a query in bytes.
     pub query_memory_bytes: usize,
-    /// Fewest rows of a scan's part, and most of its batches; `None`: what is fastest.
+    /// Minimum rows of a scan partition and maximum rows of its batches; `None` selects the
+    /// fastest.
     pub scan_part_rows: Option<NonZeroUsize>,
 }
 
@@ -92,48 +92,49 @@ impl fmt::Debug for SessionOptions {
     }
 }
 
-/// Rules that a plan needs to be valid at all.
+/// Rules that make a plan valid.
 pub(crate) fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    // Sub-queries have no physical operator: they become joins, ours with every null a value.
+    // Sub-queries have no physical operator: they become joins in which null is an ordinary value.
     vec![Arc::new(Decorrelate), Arc::new(CoerceFrames(TypeCoercion::new()))]
 }
 
-/// Logical rules. Not among them: rules that assume that `null = null` is unknown
-/// (`FilterNullJoinKeys`, `EliminateOuterJoin`), and rules whose gain on our plans is smaller
-/// than the planning time they cost.
+/// Logical rules. Excluded are rules that assume that `null = null` is unknown
+/// (`FilterNullJoinKeys`, `EliminateOuterJoin`), and rules that gain less on Tidemark's plans than
+/// they cost in planning time.
 pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     vec![
-        // Folds constants, so that time predicates become literals a scan can use.
+        // Folds constants, so that time predicates become literals that a scan can use.
         Arc::new(SimplifyExpressions::new()),
-        // DISTINCT has no operator of its own.
+        // DISTINCT has no physical operator.
         Arc::new(GroupDistinct::default()),
-        // Ours: fewer keys are hashed and compared.
+        // Tidemark: fewer keys are hashed and compared.
         Arc::new(DependentKeys),
-        // Ours: joins with a condition in WHERE or beside equality would be nested loops.
+        // Tidemark: joins with a condition in WHERE or beside an equality would be nested loops.
         Arc::new(JoinKeys),
-        // Drops `WHERE true`, empties `WHERE false`.
+        // Removes `WHERE true`, empties `WHERE false`.
         Arc::new(EliminateFilter::new()),
         Arc::new(EliminateCrossJoin::new()),
-        // LIMIT reaches the scan, which then reads that many rows; before filters move.
+        // LIMIT reaches the scan, which then reads only that many rows; must precede moving
+        // filters.
         Arc::new(PushDownLimit::new()),
-        // Time predicates reach the scan and prune; others run below joins.
+        // Time predicates reach the scan and prune; other predicates run below joins.
         Arc::new(PushFilters::default()),
-        // Ours: what that has chained becomes a tree, which is no deeper than it has to be.
+        // Tidemark: balances the condition chains of the previous rule.
         Arc::new(BalanceConditions),
-        // Only the columns that are used are mapped and filtered.
+        // Only used columns are mapped and filtered.
         Arc::new(NarrowInputs(OptimizeProjections::new())),
-        // Ours: values that compare equal are one key.
+        // Tidemark: values that compare equal become one key.
         Arc::new(EqualKeys),
-        // Ours: long constants are not copied into each row.
+        // Tidemark: long constants are not copied into each row.
         Arc::new(ShareLiterals),
     ]
 }
 
-/// What a database plans in: the rules, and the settings and runtime of its plans.
+/// The planning session of a database: the rules, and the settings and runtime of its plans.
 ///
-/// `DataFusion`'s own session, `SessionState`, falls back to its lists of all rules and functions,
-/// which are then part of the addon; this one knows its rules alone, and no catalog or function by
-/// name: the binder resolves names.
+/// `DataFusion`'s own session, `SessionState`, falls back to its full lists of rules and functions,
+/// which then become part of the addon. This session has only its own rules, and no catalog or
+/// functions by name, since the binder resolves names.
 #[derive(Debug)]
 pub struct PlanSession {
     config: SessionConfig,
@@ -145,7 +146,7 @@ pub struct PlanSession {
     names: NoNames,
 }
 
-/// The registries of names that a session has by its trait; all are empty.
+/// The name registries that the session trait requires; all are empty.
 #[derive(Debug)]
 struct NoNames {
     catalogs: Arc<dyn CatalogProviderList>,
@@ -171,7 +172,7 @@ impl Default for NoNames {
     }
 }
 
-/// A rule that ends with its statement.
+/// Wraps a rule so that it stops with its statement.
 macro_rules! stoppable {
     ($rule:expr) => {
         Arc::new(Stoppable($rule)) as Arc<_>
@@ -193,7 +194,7 @@ impl PlanSession {
         }
     }
 
-    /// Optimises and plans.
+    /// Optimises a plan and lowers it to a physical plan.
     pub async fn physical_plan(&self, plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
         let plan = if lower::is_plain(plan) {
             lower::lowered(&*equal_keys(plan)?, self, &OtherScans::default())?
@@ -203,7 +204,7 @@ impl PlanSession {
             SharedRows::in_plan(lower::lowered(&plan, self, &scans)?)?
         };
         lower::check(&plan)?;
-        // Operators that are not ours yield, so that cancelling works, and keep within bounds.
+        // Other operators are made to yield, so that cancelling works, and kept within bounds.
         bounded(EnsureCooperative::new().optimize(plan, self.config.options())?)
     }
 }
@@ -291,7 +292,7 @@ impl Session for PlanSession {
 }
 
 impl OptimizerConfig for PlanSession {
-    /// `None`: the binder has put the time of the statement in the place of `now()`.
+    /// `None`: the binder has already replaced `now()` by the time of the statement.
     fn query_execution_start_time(&self) -> Option<DateTime<Utc>> {
         None
     }
@@ -305,19 +306,20 @@ impl OptimizerConfig for PlanSession {
     }
 }
 
-/// The settings of plans.
+/// Builds the configuration of plans.
 fn session_config(options: &SessionOptions) -> SessionConfig {
     let partitions = options.target_partitions.max(1);
     let merging = options.query_memory_bytes / partitions / MERGE_SHARE;
     let config = SessionConfig::new()
         .with_target_partitions(partitions)
-        // Each sort holds so much back for merging what it spilled.
+        // Memory that each sort reserves for merging its spilled runs.
         .with_sort_spill_reservation_bytes(merging.min(MAX_MERGE_BYTES))
         .with_batch_size(MERGED_ROWS)
-        // One batch in each file that an exchange spills: two files that are still written to can
-        // keep its readers waiting for ever (apache/datafusion#24883).
+        // One batch per file that an exchange spills: with two files still being written, its
+        // readers can wait forever (apache/datafusion#24883).
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
-        // So many rows of one side are held for all workers, before both are spread by their keys.
+        // Build sides up to this size are shared by all workers; larger inputs are partitioned by
+        // key.
         .set_usize("datafusion.optimizer.hash_join_single_partition_threshold_rows", HELD_ROWS)
         .set_usize("datafusion.optimizer.hash_join_single_partition_threshold", HELD_BYTES)
         .with_create_default_catalog_and_schema(false);

@@ -1,5 +1,5 @@
-//! How large a logical plan is, and the limit: planning takes time and memory with the number of
-//! nodes, and room on the stack with the depth.
+//! Size of a logical plan and its limits: planning time and memory grow with the number of nodes,
+//! and stack use with the depth.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result};
@@ -10,43 +10,44 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::rules::decorrelate::subquery::{captured, subquery_of};
 use tidemark_operators::LogicalNode;
 
-/// Operators and expressions of a plan, at most, those of sub-queries, common tables and views
-/// counted wherever they are named.
+/// Maximum operators and expressions of a plan. Sub-queries, common table expressions and views
+/// count at each use.
 pub const MAX_PLAN_NODES: usize = 150_000;
-/// How many of them may stand within each other.
+/// Maximum nesting depth of operators and expressions.
 pub const MAX_PLAN_DEPTH: usize = 3_000;
 
-/// The sum, over all expressions, of the depth of each of their nodes: rules ask for a node's type
-/// again and again, which takes the time of all nodes beneath it.
+/// Maximum sum, over all expressions, of the depth of their nodes. Rules request the type of a node
+/// repeatedly, and each time visit all nodes below it.
 const MAX_NESTING: usize = 4_000_000;
-/// Keys of one ORDER BY: the time to plan it grows with the cube of their number.
+/// Maximum keys of an ORDER BY; its planning time grows with the cube of their number.
 const MAX_SORT_KEYS: usize = 300;
-/// Keys of one GROUP BY or LATEST ON.
+/// Maximum keys of a GROUP BY or LATEST ON.
 const MAX_GROUP_KEYS: usize = 1_000;
-/// Columns of DISTINCT, UNION, EXCEPT and INTERSECT.
+/// Maximum columns of DISTINCT, UNION, EXCEPT and INTERSECT.
 const MAX_DISTINCT_COLUMNS: usize = 2_000;
-/// Keys of one join.
+/// Maximum keys of a join.
 const MAX_JOIN_KEYS: usize = 1_000;
-/// Sub-queries used as values: each is a join, and widens the rows of the next.
+/// Maximum scalar sub-queries: each becomes a join that widens the rows of the next.
 const MAX_SCALAR_QUERIES: usize = 100;
-/// Window functions computed together, over rows in time order.
+/// Maximum window functions that are computed together over rows in time order.
 const MAX_TIME_WINDOWS: usize = 1_000;
-/// Window functions computed one after the other, since their rows are sorted by different keys.
+/// Maximum window functions that are computed one after the other, because they sort by different
+/// keys.
 const MAX_WINDOWS: usize = 100;
-/// Columns of one list, times those of the rows they are looked up among: `SELECT *` of a table
-/// with as many columns as a table may have, and PIVOT of as many values as it takes.
+/// Maximum columns of a list times input columns that they are looked up in. Allows `SELECT *` of
+/// the widest table, and a PIVOT with the maximum number of values.
 const MAX_LOOKUPS: usize = 30_000_000;
 
-/// A plan that is larger is made on a stack of its own.
+/// A plan larger than this is built on a separate stack.
 const FEW_NODES: usize = 400;
 const SHALLOW: usize = 60;
 
-/// What was counted.
+/// Result of counting a plan.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlanSize {
-    /// Operators and expressions.
+    /// Number of operators and expressions.
     pub nodes: usize,
-    /// How many of them stand within each other.
+    /// Nesting depth.
     pub depth: usize,
     nesting: usize,
     windows: usize,
@@ -54,14 +55,14 @@ pub struct PlanSize {
 }
 
 impl PlanSize {
-    /// Counts; fails beyond the limits.
+    /// Counts a plan; fails beyond the limits.
     pub fn of(plan: &LogicalPlan) -> EngineResult<Self> {
         let mut size = Self::default();
         size.plan(plan, 1)?;
         Ok(size)
     }
 
-    /// The nodes of an expression; fails beyond the limits.
+    /// Counts the nodes of an expression; fails beyond the limits.
     pub fn of_expr(expr: &Expr) -> EngineResult<Self> {
         let mut size = Self::default();
         size.expr(expr, 1, 1)?;
@@ -100,7 +101,7 @@ impl PlanSize {
         })
     }
 
-    /// Refuses lists that operators do not take at this length.
+    /// Rejects lists that are too long for their operator.
     fn keys(&mut self, plan: &LogicalPlan) -> EngineResult<()> {
         match plan {
             LogicalPlan::Sort(sort) if sort.expr.len() > MAX_SORT_KEYS => {
@@ -177,13 +178,12 @@ impl PlanSize {
     }
 }
 
-/// Refuses window functions that are computed one after the other, before the plan of so many is
-/// made.
+/// Rejects too many consecutive window functions before their plan is built.
 pub fn check_windows(count: usize) -> EngineResult<()> {
     if count > MAX_WINDOWS { refuse("window functions", count, MAX_WINDOWS) } else { Ok(()) }
 }
 
-/// Refuses window functions that are computed together, over rows in time order.
+/// Rejects too many window functions that are computed together over rows in time order.
 pub fn check_time_windows(count: usize) -> EngineResult<()> {
     if count > MAX_TIME_WINDOWS {
         return refuse("window functions", count, MAX_TIME_WINDOWS);
@@ -191,7 +191,7 @@ pub fn check_time_windows(count: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Refuses keys of LATEST ON.
+/// Rejects too many keys of LATEST ON.
 pub fn check_latest_keys(count: usize) -> EngineResult<()> {
     if count > MAX_GROUP_KEYS {
         return refuse("keys of LATEST ON", count, MAX_GROUP_KEYS);
@@ -199,7 +199,7 @@ pub fn check_latest_keys(count: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Refuses a list of `count` expressions over rows of `among` columns.
+/// Rejects a list of `count` expressions over rows with `among` columns if it is too large.
 pub fn check_lookups(count: usize, among: usize) -> EngineResult<()> {
     if count.saturating_mul(among) <= MAX_LOOKUPS {
         return Ok(());
@@ -233,7 +233,7 @@ fn too_complex(how: &str) -> EngineError {
         .with_hint("common tables, views and names given to expressions count at each use")
 }
 
-/// Fails where a plan that planning itself made larger is too large now.
+/// Fails if planning has made a plan too large.
 pub(crate) fn check(plan: &LogicalPlan) -> Result<PlanSize> {
     PlanSize::of(plan).map_err(|error| DataFusionError::External(Box::new(error)))
 }

@@ -1,5 +1,5 @@
-//! Joins that go on by files beside plain loops, over random rows of every kind of key, in so
-//! little memory that `DataFusion`'s hash join is refused many of them. None of ours is.
+//! Compares joins that continue in files with loops, over random rows of every kind of key. Memory
+//! is so low that `DataFusion`'s hash join rejects many of them; Tidemark's joins reject none.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -47,7 +47,7 @@ use support::random;
 use tidemark_operators::{equi_join, with_files};
 
 const KEY_KINDS: usize = 4;
-/// Rounds of sides that do not fit.
+/// Rounds with sides that do not fit in memory.
 const LARGE_ROUNDS: usize = 10;
 const JOINS: [JoinType; 10] = [
     JoinType::Inner,
@@ -64,7 +64,7 @@ const JOINS: [JoinType; 10] = [
 
 type Cells = Vec<Option<String>>;
 
-/// A column of keys; each batch of symbols has a dictionary of its own.
+/// A column of keys; each batch of symbols has a separate dictionary.
 fn column(rng: &mut ChaCha8Rng, kind: usize, rows: usize, different: i64, nulls: f64) -> ArrayRef {
     let mut values = Vec::with_capacity(rows);
     for _ in 0..rows {
@@ -96,11 +96,11 @@ fn column(rng: &mut ChaCha8Rng, kind: usize, rows: usize, different: i64, nulls:
     }
 }
 
-/// Rows with these keys, a number of their own and a text.
+/// Rows with these keys, a row number and a string.
 fn side(rng: &mut ChaCha8Rng, kinds: &[usize], name: &str, most: usize) -> Vec<RecordBatch> {
     let is_many = most > 5_000;
     let count = rng.random_range(if is_many { most } else { 0 }..=most);
-    // Rows of one key are joined each with each.
+    // Rows with the same key form a cross product.
     let different = if is_many { 20_000 } else { [1, 3, 40, 10_000][rng.random_range(0..4)] };
     let nulls = if is_many { 0.02 } else { [0.0, 0.0, 0.2, 1.0][rng.random_range(0..4)] };
     let types = [DataType::Utf8View, DataType::Int32, DataType::Float64];
@@ -141,7 +141,7 @@ fn cells(batches: &[RecordBatch]) -> Vec<Cells> {
     rows
 }
 
-/// What is asked.
+/// The join under test.
 #[derive(Debug, Clone)]
 struct Join {
     kind: JoinType,
@@ -159,15 +159,16 @@ impl Join {
         Self { kind, keys, nulls, filtered: rng.random_bool(0.3), projected: rng.random_bool(0.3) }
     }
 
-    /// The first rounds are of each of our joins, and of sides that do not fit.
+    /// The first rounds cover each of Tidemark's joins, with sides that do not fit in memory.
     fn of_round(rng: &mut ChaCha8Rng, round: usize, keys: usize, is_shared: bool) -> Self {
         use JoinType::*;
         let mut join = Self::random(rng, keys);
         let kinds: &[_] = match (round, is_shared) {
-            // Spread by their keys others have an order, and no join of ours takes them.
+            // Other kinds, partitioned by key, have an order and are not taken over by a Tidemark
+            // join.
             (..6, false) => &[Left, Full, LeftSemi],
             (..6, true) if round % 3 == 2 => &[Inner, Right, RightSemi],
-            // Held for all, the left side is the outer one.
+            // With a shared build side, the left side is the outer one.
             (6..LARGE_ROUNDS, true) => &[LeftSemi, LeftAnti, LeftMark],
             (6..LARGE_ROUNDS, false) => {
                 &[LeftSemi, LeftAnti, LeftMark, RightSemi, RightAnti, RightMark]
@@ -184,7 +185,7 @@ impl Join {
         self.projected.then(|| vec![width - 1, 0])
     }
 
-    /// What rows have in common that are a pair; `None`: they are with none.
+    /// The key that matching rows share; `None` if the row matches no other.
     fn key(&self, row: &Cells) -> Option<Cells> {
         let is_null = row[..self.keys].iter().any(Option::is_none);
         if is_null && self.nulls == NullEquality::NullEqualsNothing {
@@ -200,7 +201,7 @@ impl Join {
         !self.filtered || number(left) < number(right)
     }
 
-    /// The same by loops over the rows of a key.
+    /// Computes the join with loops over the rows of a key.
     fn by_loops(&self, left: &[Cells], right: &[Cells]) -> Vec<Cells> {
         use JoinType::*;
         let (keeps_left, keeps_right) =
@@ -254,14 +255,14 @@ impl Join {
         rows
     }
 
-    /// Whether rows are in the order of the right side, and of the left one, if that is so of the
-    /// hash join.
+    /// Whether rows are in the order of the right side, or of the left one where the hash join has
+    /// that order.
     fn is_in_order(&self, ours: Ours, rows: &[Cells]) -> bool {
         use JoinType::*;
         let right = match self.kind {
             Inner | Right => self.keys + 2 + self.keys,
             RightSemi | RightAnti | RightMark => self.keys,
-            // These keep the order of the outer side, whichever that is.
+            // These keep the order of the outer side, whichever it is.
             LeftSemi | LeftAnti | LeftMark if ours == Ours::Semi => self.keys,
             _ => return true,
         };
@@ -281,8 +282,8 @@ impl Join {
         }
     }
 
-    /// The same by a hash join of sides in so many partitions; or of a left side that all of them
-    /// are joined to.
+    /// Plans the same join as a hash join of partitioned sides, or with a build side shared by all
+    /// partitions.
     fn plan(
         &self,
         left: &[RecordBatch],
@@ -300,7 +301,7 @@ impl Join {
             let mut batches: Vec<_> = batches.chunks(length).map(<[_]>::to_vec).collect();
             batches.resize(parts, vec![]);
             let rows = MemorySourceConfig::try_new(&batches, schema, None).unwrap();
-            // Rows have their numbers as their order.
+            // The rows are ordered by their numbers.
             let order = LexOrdering::from([PhysicalSortExpr::new_default(key(name, self.keys))]);
             let rows = rows.try_with_sort_information(vec![order]).unwrap();
             let rows = DataSourceExec::from_data_source(rows) as Arc<dyn ExecutionPlan>;
@@ -322,7 +323,7 @@ impl Join {
     }
 }
 
-/// A condition on the rows' numbers.
+/// A condition on the row numbers.
 fn numbers_ascend(keys: usize) -> JoinFilter {
     let index = |side| ColumnIndex { index: keys, side };
     let fields = ["l", "r"].map(|name| Field::new(name, DataType::Int64, true));
@@ -335,8 +336,8 @@ fn numbers_ascend(keys: usize) -> JoinFilter {
     )
 }
 
-/// A pool in which those that can spill share evenly what the others leave, and leave a part to
-/// these, as in that of the engine.
+/// A memory pool like the engine's: consumers that can spill share the remainder evenly, and leave
+/// a part to the others.
 #[derive(Debug)]
 struct Shared {
     pool: GreedyMemoryPool,
@@ -410,7 +411,7 @@ fn with_memory(bytes: usize) -> Arc<RuntimeEnv> {
     RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap()
 }
 
-/// The rows of each partition; all run at the same time.
+/// Returns the rows of each partition; all partitions run concurrently.
 async fn rows_of(
     plan: &Arc<dyn ExecutionPlan>,
     runtime: &Arc<RuntimeEnv>,
@@ -418,7 +419,7 @@ async fn rows_of(
     let mut config = SessionConfig::new().with_batch_size(512);
     let execution = &mut config.options_mut().execution;
     execution.sort_spill_reservation_bytes = 16 << 10;
-    // What is sorted in place counts texts once for each batch of so few rows.
+    // In-place sorting would count the strings once for each of these small batches.
     execution.sort_in_place_threshold_bytes = 0;
     let context = TaskContext::default().with_session_config(config);
     let context = context.with_runtime(Arc::clone(runtime));
@@ -435,7 +436,7 @@ async fn rows_of(
     Ok(batches.iter().map(|batches| cells(batches)).collect())
 }
 
-/// Which of our joins takes the place of a hash join.
+/// The Tidemark join that replaces a hash join.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ours {
     Grace,
@@ -443,7 +444,7 @@ enum Ours {
     Semi,
 }
 
-/// The joins that take the place of a hash join.
+/// Returns the Tidemark joins that replace a hash join.
 fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Ours, Arc<dyn ExecutionPlan>)> {
     let grace = with_files(Arc::clone(plan)).unwrap();
     let in_memory = equi_join(Arc::clone(plan), usize::MAX, Ok).unwrap();
@@ -456,7 +457,7 @@ fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Ours, Arc<dyn ExecutionPlan
     grace.into_iter().chain(in_memory).collect()
 }
 
-/// A join over sides of one partition where it wants this.
+/// Returns a join with its sides merged into one partition where it requires that.
 fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     let requirements = plan.input_distribution_requirements().into_per_child();
     let required = |(child, wanted): (&Arc<dyn ExecutionPlan>, _)| match wanted {
@@ -469,7 +470,7 @@ fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 }
 
 async fn assert_given_back(runtime: &Arc<RuntimeEnv>, shown: &str) {
-    // The tasks of an exchange are given up, and end a little later.
+    // The tasks of an exchange are aborted and end a little later.
     for _ in 0..500 {
         if runtime.memory_pool.reserved() > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -479,7 +480,7 @@ async fn assert_given_back(runtime: &Arc<RuntimeEnv>, shown: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn joins_by_files_agree_with_loops() {
+async fn joins_with_files_agree_with_loops() {
     let mut rng = random();
     let (mut found, mut refused) = (0, [0; 4]);
     for round in 0..LARGE_ROUNDS + 6 {
@@ -488,7 +489,7 @@ async fn joins_by_files_agree_with_loops() {
         let is_large = round < LARGE_ROUNDS;
         let is_shared = if is_large { round % 3 > 0 } else { rng.random_bool(0.7) };
         let join = Join::of_round(&mut rng, round, keys, is_shared);
-        // 50,000 rows with one narrow key just fit.
+        // 50,000 rows with one narrow key just fit in memory.
         let most = if is_large { 60_000 } else { [0, 30, 2_000][rng.random_range(0..3)] };
         let left = side(&mut rng, &kinds, "l", most);
         let right = side(&mut rng, &kinds, "r", most / 4);
@@ -498,7 +499,7 @@ async fn joins_by_files_agree_with_loops() {
         expected.sort();
         for memory in [usize::MAX >> 1, 4 << 20] {
             let runtime = with_memory(memory);
-            // An exchange runs once.
+            // An exchange can only run once.
             let plan = || join.plan(&left, &right, sides);
             let is_refused = rows_of(&plan(), &runtime).await.is_err();
             for (which, (ours, _)) in instead_of(&plan()).into_iter().enumerate() {

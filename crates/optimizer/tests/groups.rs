@@ -1,4 +1,4 @@
-//! Groups of our own beside `DataFusion`'s, over random rows in small parts.
+//! Compares Tidemark's groups with `DataFusion`'s, over random rows in small partitions.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -32,7 +32,7 @@ fn grouping(rng: &mut ChaCha8Rng, input: LogicalPlan) -> LogicalPlan {
     keys.push(column("size") + lit(1_i64));
     keys.push(column("price") * lit(0.0));
     keys.shuffle(rng);
-    // A single number has a table of its own.
+    // A single numeric key uses a specialised table.
     keys.truncate(if rng.random_bool(0.5) { 1 } else { rng.random_range(2..4) });
     let mut aggregates = aggregates("t");
     aggregates.shuffle(rng);
@@ -55,7 +55,7 @@ async fn answer(plan: &LogicalPlan, options: &SessionOptions) -> Answer {
     answer_of(physical, options).await.unwrap()
 }
 
-/// The same by the operators of the library.
+/// Computes the same with `DataFusion`'s operators.
 async fn plain_answer(plan: &LogicalPlan, options: &SessionOptions) -> Result<Answer> {
     answer_of(by_library(plan, options).await?, options).await
 }
@@ -68,8 +68,8 @@ async fn answer_of(plan: Arc<dyn ExecutionPlan>, options: &SessionOptions) -> Re
     Ok(Answer { rows, plan: displayable(plan.as_ref()).indent(false).to_string() })
 }
 
-/// Memory that operators that spill share evenly, as those of a query do: where the first to ask
-/// gets all, chance decides whether the others have room to spill.
+/// A memory pool that spilling operators share evenly, as in a query. If the first one could take
+/// all, chance would decide whether the others have enough memory to spill.
 fn with_memory(bytes: usize) -> Arc<RuntimeEnv> {
     let pool = Arc::new(FairSpillPool::new(bytes));
     RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap()
@@ -96,9 +96,9 @@ fn floor(step: &str) -> Expr {
     udf.call(vec![lit(step), col("t.ts")])
 }
 
-/// Groups by the floor of the timestamp, alone and with symbols on either side of it.
+/// Groups by the floor of the timestamp, with and without a symbol before or after it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn floors_are_buckets() {
+async fn timestamp_floors_are_planned_as_buckets() {
     let mut rng = random();
     let (mut found, mut ours) = (0, 0);
     let store = Store::new();
@@ -140,7 +140,7 @@ async fn floors_are_buckets() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_agree_with_those_of_the_library() {
+async fn groups_agree_with_datafusion() {
     let mut rng = random();
     let (mut found, mut ours) = (0, 0);
     let store = Store::new();
@@ -159,7 +159,7 @@ async fn groups_agree_with_those_of_the_library() {
             let plain = SessionOptions { target_partitions: 1, ..own.clone() };
             let expected = plain_answer(&plan, &plain).await.unwrap();
             assert!(!expected.plan.contains("GroupRowsExec"), "{}", expected.plan);
-            // As much memory as rows take, or hardly more than what a sort holds back.
+            // Unlimited memory, or hardly more than the reservation of a sort.
             for memory in [usize::MAX >> 1, 64 << 20] {
                 let own = SessionOptions { runtime: with_memory(memory), ..own.clone() };
                 let got = answer(&plan, &own).await;
@@ -173,9 +173,9 @@ async fn groups_agree_with_those_of_the_library() {
     assert!(ours > 300, "too few plans with groups of our own: {ours}");
 }
 
-/// More rows than there is memory for go to the operators that spill.
+/// Rows that exceed the memory go to the spilling operators.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_without_room_spill() {
+async fn groups_that_exceed_the_memory_spill() {
     let mut rng = random();
     let store = Store::new();
     let mut all = rows(&mut rng, 300_000, 1 << 40, 12);
@@ -201,7 +201,7 @@ async fn groups_without_room_spill() {
             ..own.clone()
         };
         let plain = SessionOptions { runtime: with_memory(memory), ..options.clone() };
-        // What the library's operators answer is not refused.
+        // A query that `DataFusion`'s operators can answer is not rejected.
         if plain_answer(&plan, &plain).await.is_err() {
             continue;
         }

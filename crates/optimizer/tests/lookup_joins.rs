@@ -1,4 +1,4 @@
-//! Joins that look keys up beside `DataFusion`'s hash joins, over random rows of every kind of key.
+//! Compares lookup joins with `DataFusion`'s hash joins, over random rows of every kind of key.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -33,7 +33,7 @@ use tidemark_operators::equi_join;
 
 const KINDS: usize = 7;
 
-/// A column of random keys, few different ones; `wide`: far apart.
+/// A column of random keys with few distinct values; with `wide`, far apart.
 fn column(rng: &mut ChaCha8Rng, kind: usize, rows: usize, dictionary: &ArrayRef) -> ArrayRef {
     let different = [1, 3, 40][rng.random_range(0..3)];
     let apart = if rng.random_bool(0.3) { 1 << 40 } else { 1 };
@@ -70,7 +70,7 @@ fn collected<A: Array + FromIterator<T> + 'static, T>(values: impl Iterator<Item
     Arc::new(values.collect::<A>())
 }
 
-/// Rows with these keys, and a number of their own.
+/// Rows with these keys, and a row number.
 fn side(rng: &mut ChaCha8Rng, kinds: &[usize], name: &str, most: usize) -> Vec<RecordBatch> {
     let texts = (0..rng.random_range(1..30)).map(|text| Some(format!("text {}", text - 9)));
     let dictionary = collected::<StringViewArray, _>(texts);
@@ -116,7 +116,7 @@ fn in_memory(parts: &[Vec<RecordBatch>]) -> Arc<dyn ExecutionPlan> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn look_ups_agree_with_hash_joins() {
+async fn lookup_joins_agree_with_hash_joins() {
     let mut rng = random();
     let kinds_of_join = [
         JoinType::Inner,
@@ -153,7 +153,7 @@ async fn look_ups_agree_with_hash_joins() {
         let both = matches!(kind, JoinType::Inner | JoinType::Right);
         let projected = both && rng.random_bool(0.5);
         if projected {
-            // The numbers alone.
+            // Only the row numbers.
             join = join.with_projection(Some(vec![2 * keys + 1, keys]));
         }
         let join = join.build_exec().unwrap();
@@ -177,7 +177,7 @@ async fn look_ups_agree_with_hash_joins() {
     assert!(found > 10_000, "too few rows were joined: {found}");
 }
 
-/// A condition on the rows' numbers.
+/// A condition on the row numbers.
 fn numbers_ascend(keys: usize) -> JoinFilter {
     let index = |side| ColumnIndex { index: keys, side };
     let fields = ["h", "p"].map(|name| Field::new(name, arrow_schema::DataType::Int64, true));
@@ -190,9 +190,9 @@ fn numbers_ascend(keys: usize) -> JoinFilter {
     )
 }
 
-/// One row of a join makes a million, in batches of usual size.
+/// One row of a join produces very many rows, in batches of the usual size.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_key_makes_many_rows() {
+async fn one_key_with_many_matches_returns_bounded_batches() {
     let alike = |name: &str, rows: usize| {
         let keys: ArrayRef = Arc::new(Int64Array::from(vec![7; rows]));
         let schema = Schema::new(vec![Field::new(name, keys.data_type().clone(), true)]);
@@ -217,9 +217,9 @@ async fn one_key_makes_many_rows() {
     assert_eq!(rows, 3_000_000);
 }
 
-/// Lists are copied: a batch has few rows with long ones.
+/// Lists are copied, so a batch with long lists has few rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn long_lists_make_small_batches() {
+async fn long_lists_return_small_batches() {
     let keys = |rows: usize| Arc::new(Int64Array::from(vec![7; rows])) as ArrayRef;
     let long = vec![Some((0..100_000).map(|at| Some(f64::from(at))).collect::<Vec<_>>())];
     let lists: ArrayRef = Arc::new(LargeListArray::from_iter_primitive::<Float64Type, _, _>(long));
@@ -242,12 +242,12 @@ async fn long_lists_make_small_batches() {
     assert_eq!(rows, 500);
 }
 
-/// What the keys take is counted while they are numbered: where there is no room for them, the held
-/// side goes to a file.
+/// The memory of the keys is counted while they are numbered: if it is exceeded, the build side
+/// goes to a file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_that_exceed_the_memory_go_to_files() {
     let keys = |name: &str, rows: i64| {
-        // Far apart, so that no table of them is worth it.
+        // Far apart, so that a direct table of them is not worth it.
         let keys = (0..rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
         let keys: ArrayRef = Arc::new(keys.collect::<Int64Array>());
         in_memory(&[vec![RecordBatch::try_from_iter([(name, keys)]).unwrap()]])

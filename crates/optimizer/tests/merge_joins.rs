@@ -1,4 +1,5 @@
-//! Joins of two ordered sides beside two loops, through optimized plans over stored tables.
+//! Compares joins of two ordered sides with nested loops, through optimised plans over stored
+//! tables.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -37,7 +38,7 @@ async fn run_in(session: &PlanSession, plan: &LogicalPlan) -> (String, Vec<Vec<S
     (shown(&plan), cells(&batches))
 }
 
-/// A table of random rows, of any number of commits.
+/// Stores a table of random rows in any number of commits.
 fn stored(store: &Store, rng: &mut ChaCha8Rng, name: &str, span: i64) -> (LogicalPlan, Vec<Row>) {
     let most = [1, 30, 400][rng.random_range(0..3)];
     let len = rng.random_range(0..=most);
@@ -47,7 +48,7 @@ fn stored(store: &Store, rng: &mut ChaCha8Rng, name: &str, span: i64) -> (Logica
     (scan(name, &table, vec![]), rows)
 }
 
-/// Some rows of a side, by a condition or none.
+/// Some rows of a side, with or without a condition.
 fn side(
     rng: &mut ChaCha8Rng,
     (plan, rows): (LogicalPlan, Vec<Row>),
@@ -75,7 +76,7 @@ fn columns_of(name: &str) -> [Expr; 4] {
     ["ts", "symbol", "size", "note"].map(|column| col(format!("{name}.{column}")))
 }
 
-/// Every pair of rows, and rows that have none.
+/// Every pair of rows, and rows without a match.
 fn pairs(
     left: &[Row],
     right: &[Row],
@@ -105,7 +106,7 @@ fn pairs(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn merges_agree_with_two_loops() {
+async fn merge_joins_agree_with_nested_loops() {
     let mut rng = random();
     let (mut found, mut merged) = (0, 0);
     for _ in 0..120 {
@@ -137,9 +138,9 @@ async fn merges_agree_with_two_loops() {
     assert!(found > 10_000 && merged > 110, "{found} rows, {merged} merged");
 }
 
-/// What is joined with a third table, aggregated, and what shows few columns or none.
+/// Merge joins that are joined with a third table, aggregated, or output few or no columns.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn merges_are_read_by_merges_and_aggregates() {
+async fn merge_joins_feed_merge_joins_and_aggregates() {
     let mut rng = random();
     for _ in 0..30 {
         let store = Store::new();
@@ -175,16 +176,16 @@ fn one_time(number: i32) -> Row {
     Row { ts: 7, symbol: None, price: None, size: Some(1), note: None, number }
 }
 
-/// All rows have one time: the pairs come in batches of usual size, and what is held of the other
-/// side, where a condition copies it, is counted.
+/// All rows have the same time: the pairs arrive in batches of the usual size, and rows of the
+/// other side that a condition copies are counted as memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_time_makes_many_rows_within_the_memory() {
+async fn many_rows_with_one_time_stay_within_the_memory_limit() {
     let store = Store::new();
     let many: Vec<Row> = (0..200_000).map(|at| one_time(at % 10)).collect();
     let few: Vec<Row> = (0..15).map(one_time).collect();
     let many = store.table("m", vec![batch_of(&many)]);
     let few = store.table("f", vec![batch_of(&few)]);
-    // What a filter leaves is copied.
+    // The rows that pass a filter are copied.
     let held = LogicalPlanBuilder::from(scan("m", &many, vec![]));
     let held = held.filter(col("m.number").lt(lit(9))).unwrap().build().unwrap();
     let on = (vec!["f.ts"], vec!["m.ts"]);
@@ -221,9 +222,9 @@ async fn one_time_makes_many_rows_within_the_memory() {
     }
 }
 
-/// Sides that a table of keys suits better are not merged, nor are those without the order.
+/// Sides that suit a lookup table better are not merged, nor are sides without the order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn small_sides_are_looked_up() {
+async fn small_sides_use_a_lookup_join() {
     let store = Store::new();
     let mut rng = random();
     let (t, _) = stored(&store, &mut rng, "t", 60);

@@ -1,4 +1,4 @@
-//! Every operator against its naive twin, through optimized plans over stored tables.
+//! Compares every operator with a naive implementation, through optimised plans over stored tables.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod reference_operators;
@@ -33,7 +33,7 @@ use tidemark_types::SYMBOL_EQUAL;
 
 const SECOND: i64 = 1_000_000;
 
-/// A table of random rows, stored in several commits, and its rows in timestamp order.
+/// Stores a table of random rows in several commits; also returns its rows in timestamp order.
 fn table(store: &Store, rng: &mut ChaCha8Rng, name: &str) -> (Arc<TableSnapshot>, Vec<Row>) {
     let len = rng.random_range(0..600);
     let symbols = rng.random_range(1..12);
@@ -62,7 +62,7 @@ fn aggregates() -> Vec<Expr> {
     ]
 }
 
-/// Parts of them are merged with other roundings: these are asked for where there is one part.
+/// Merging partial results rounds differently, so these are only tested with one partition.
 fn distances() -> Vec<Expr> {
     let of = |name: &str| edge(name, col("t.price"), DataType::Float64).alias(name);
     ["stddev_samp", "stddev_pop", "var_samp", "var_pop"].map(of).into()
@@ -76,7 +76,7 @@ fn expected_distances(rows: &[Row]) -> [String; 4] {
     [sample.map(f64::sqrt), all.map(f64::sqrt), sample, all].map(show_f64)
 }
 
-/// The sum of squared distances from the mean, row by row.
+/// Sum of squared distances from the mean, row by row.
 fn second_moment(values: &[f64]) -> f64 {
     let (mut mean, mut second) = (0.0, 0.0);
     for (before, value) in values.iter().enumerate() {
@@ -112,7 +112,7 @@ fn expected(rows: &[Row]) -> Vec<String> {
     ]
 }
 
-/// A comparison of doubles under the name of the functions' own, row by row.
+/// A comparison of doubles under the name of the real function, row by row.
 fn double_comparison(name: &str, holds: fn(f64, f64) -> bool) -> ScalarUDF {
     let compare = move |arguments: &[ColumnarValue]| {
         let sides = ColumnarValue::values_to_arrays(arguments)?;
@@ -127,10 +127,10 @@ fn double_comparison(name: &str, holds: fn(f64, f64) -> bool) -> ScalarUDF {
     create_udf(name, types, returns, Volatility::Immutable, Arc::new(compare))
 }
 
-/// What a condition says of a row.
+/// Evaluates a condition on a row.
 type Test = Box<dyn Fn(&Row) -> bool>;
 
-/// A condition by chance, and what it says of a row.
+/// A random condition, and its evaluation on a row.
 fn condition(rng: &mut ChaCha8Rng) -> (Expr, Test) {
     let (size, number) = (rng.random_range(-1_000..1_000_i64), rng.random_range(-1..11));
     let price = f64::from(rng.random_range(-100..100));
@@ -205,7 +205,7 @@ async fn sample_by_agrees_with_a_loop() {
             Some((1, StepUnit::Day, 86_400 * SECOND)),
             None,
         ][rng.random_range(0..4)];
-        // No key; a symbol; a symbol twice (combined slots); a hashed key beside it.
+        // No key; a symbol; a symbol twice (combined slots); a symbol and a hashed key.
         let keys = match rng.random_range(0..4) {
             0 => vec![],
             1 => vec![col("t.symbol")],
@@ -247,7 +247,7 @@ async fn sample_by_agrees_with_a_loop() {
     }
 }
 
-/// Filters, projections, buckets and limits over one table, by chance.
+/// Random filters, projections, buckets and limits over one table.
 fn plan_of_one_table(
     rng: &mut ChaCha8Rng,
     table: &Arc<TableSnapshot>,
@@ -319,7 +319,7 @@ fn plan_of_one_table(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plain_plans_agree_with_those_of_the_logical_rules() {
+async fn plain_plans_agree_with_optimised_plans() {
     let mut rng = random();
     for _ in 0..20 {
         let store = Store::new();
@@ -337,7 +337,7 @@ async fn plain_plans_agree_with_those_of_the_logical_rules() {
     }
 }
 
-/// UNION ALL has a partition for each side, also where one worker runs them all.
+/// UNION ALL has one partition per side, even if one worker runs them all.
 #[tokio::test]
 async fn windows_see_the_rows_of_all_partitions() {
     let store = Store::new();
@@ -376,7 +376,7 @@ fn ranges(rng: &mut ChaCha8Rng) -> Vec<TimeRange> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_for_other_rows_is_the_one_made_for_them() {
+async fn a_reused_plan_for_different_rows_equals_a_new_plan() {
     let mut rng = random();
     let (mut moved, mut all) = (0, 0);
     for _ in 0..20 {
@@ -411,7 +411,7 @@ async fn a_plan_for_other_rows_is_the_one_made_for_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_filter_by_other_values_is_the_one_made_for_them() {
+async fn a_reused_filter_with_different_values_equals_a_new_plan() {
     let mut rng = random();
     let mut moved = 0;
     for _ in 0..20 {
@@ -462,7 +462,7 @@ async fn a_filter_by_other_values_is_the_one_made_for_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn partials_of_several_workers_merge_in_time_order() {
+async fn partial_results_of_several_workers_merge_in_time_order() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 400_000, 2 * 86_400 * SECOND, 20);
@@ -537,7 +537,7 @@ async fn asof_agrees_with_a_loop() {
     }
 }
 
-/// The physical plan as EXPLAIN shows it.
+/// The physical plan in EXPLAIN format.
 async fn explain(plan: LogicalPlan) -> String {
     let plan = physical(plan, 2).await.unwrap();
     displayable(plan.as_ref()).indent(false).to_string()
@@ -569,10 +569,10 @@ async fn latest_on_agrees_with_a_loop() {
     }
 }
 
-/// The naive twin of a predicate.
+/// The naive implementation of a predicate.
 type Keeps<'a> = Box<dyn Fn(&Row) -> bool + 'a>;
 
-/// Filters that a scan answers from the dictionary, by the rows and by both.
+/// Filters that a scan evaluates on the dictionary, on the rows, and on both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filtered_scans_agree_with_a_loop() {
     let mut rng = random();
@@ -606,7 +606,7 @@ async fn filtered_scans_agree_with_a_loop() {
     }
 }
 
-/// Equality with a symbol under the name of the functions' own. It is looked up, never computed.
+/// Equality with a symbol under the name of the real function. It is looked up, never evaluated.
 fn symbol_equal(text: &str) -> Expr {
     let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let computed = |_: &[ColumnarValue]| Err(DataFusionError::NotImplemented("looked up".into()));
@@ -616,7 +616,7 @@ fn symbol_equal(text: &str) -> Expr {
     function.call(vec![col("t.symbol"), lit(ScalarValue::Utf8View(Some(text.to_owned())))])
 }
 
-/// Tables of so many rows that the last rows of symbols become known while they are asked for.
+/// Tables with so many rows that the last rows of symbols become known during the queries.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn last_rows_of_named_symbols_agree_with_a_loop() {
     let mut rng = random();
@@ -624,7 +624,7 @@ async fn last_rows_of_named_symbols_agree_with_a_loop() {
         let store = Store::new();
         let symbols = [3, 200, 2_000][round];
         let rows = rows(&mut rng, 30_000, 2 * 86_400 * SECOND, symbols);
-        // Every other row comes late.
+        // Every second row arrives late.
         let late = |at: usize| rows.iter().skip(at).step_by(2).cloned().collect::<Vec<_>>();
         let parts = if round == 1 { vec![late(0), late(1)] } else { vec![rows.clone()] };
         let table = store.table("t", parts.iter().map(|rows| batch_of(rows)).collect());
@@ -657,7 +657,7 @@ async fn last_rows_of_named_symbols_agree_with_a_loop() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn scans_keep_time_order_and_read_no_more_than_asked() {
+async fn scans_keep_time_order_and_read_no_more_rows_than_needed() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 300_000, 86_400 * SECOND, 5);
@@ -694,7 +694,7 @@ async fn scans_keep_time_order_and_read_no_more_than_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn counts_and_time_bounds_are_known_without_scanning() {
+async fn counts_and_time_bounds_need_no_scan() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 1_000, 86_400 * SECOND, 5);
@@ -763,7 +763,7 @@ async fn fill_adds_every_missing_bucket() {
     }
 }
 
-/// Aggregates whose states can be kept.
+/// Aggregates whose states can be cached.
 fn copied_aggregates() -> Vec<Expr> {
     let mut aggregates = aggregates();
     aggregates.truncate(aggregates.len() - 2);
@@ -771,7 +771,7 @@ fn copied_aggregates() -> Vec<Expr> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn kept_groups_go_on_with_the_rows_from_their_mark_on() {
+async fn aggregation_resumes_from_cached_groups_at_the_watermark() {
     let mut rng = random();
     let mut resumed = 0;
     for _ in 0..40 {
@@ -821,7 +821,7 @@ async fn kept_groups_go_on_with_the_rows_from_their_mark_on() {
 }
 
 #[tokio::test]
-async fn groups_are_kept_where_there_is_room_and_they_can_be_copied() {
+async fn groups_are_cached_if_they_fit_and_can_be_copied() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 500, 3_600 * SECOND, 4);
@@ -858,7 +858,7 @@ async fn groups_are_kept_where_there_is_room_and_they_can_be_copied() {
 }
 
 #[tokio::test]
-async fn from_and_to_cut_rows_and_set_the_grid() {
+async fn from_and_to_limit_rows_and_set_the_grid() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 500, 3_600 * SECOND, 4);

@@ -1,5 +1,5 @@
-//! Random plans of every kind of node, over scans in small parts on one or several workers, beside
-//! the plans of the library.
+//! Compares random plans of every kind of node, over scans in small partitions on one or several
+//! workers, with `DataFusion`'s plans.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -35,18 +35,18 @@ const KINDS: [JoinType; 8] = [
     JoinType::RightAnti,
 ];
 
-/// Plans by chance, each of its relations with a name of its own.
+/// Random plans, whose relations have unique names.
 struct Plans<'a> {
     rng: &'a mut ChaCha8Rng,
     tables: &'a [Arc<TableSnapshot>],
     names: usize,
     orders: usize,
-    /// How often each kind of node was made.
+    /// Number of nodes generated of each kind.
     made: BTreeMap<&'static str, usize>,
 }
 
 impl Plans<'_> {
-    /// These expressions, as the columns of a relation.
+    /// Projects these expressions as the columns of a relation.
     fn named(&mut self, plan: LogicalPlanBuilder, exprs: [Expr; 4]) -> (LogicalPlan, String) {
         self.names += 1;
         let name = format!("r{}", self.names);
@@ -75,7 +75,7 @@ impl Plans<'_> {
             2 => ("projection", plan, [ts, symbol, size + lit(1_i64), number]),
             3 => ("sort", plan.sort([some.sort(self.rng.random_bool(0.5), true)]).unwrap(), own),
             4 => {
-                // The library drops a limit above rows that are in its order already.
+                // `DataFusion` drops a limit above rows that are already in its order.
                 let ascends = (self.orders / 4).is_multiple_of(2);
                 let mut keys = own.clone().map(|own| own.sort(ascends, true));
                 keys.rotate_left(self.orders % 4);
@@ -102,14 +102,15 @@ impl Plans<'_> {
         self.named(plan, own)
     }
 
-    /// A join by a key, by a condition, or of all pairs: these of scans alone, which are short.
+    /// A join by a key, by a condition, or of all pairs; the latter two only of scans, which are
+    /// short.
     fn join(&mut self, depth: usize) -> (LogicalPlan, String) {
         let key = self.rng.random_range(0..6);
         let depth = if key < COLUMNS.len() { depth - 1 } else { 0 };
         let ((left, one), (right, other)) = (self.relation(depth), self.relation(depth));
         let of = |name: &str, column: &str| Expr::Column(Column::new(Some(name), column));
         let kind = KINDS[self.rng.random_range(0..KINDS.len())];
-        // As EXISTS and IN have them: a DISTINCT right below the join.
+        // As EXISTS and IN produce it: a DISTINCT directly below the join.
         let distinct = self.rng.random_bool(0.5);
         let distinct = |side: LogicalPlan, is_looked_for: bool| {
             let side = LogicalPlanBuilder::from(side);
@@ -155,7 +156,7 @@ async fn rows_of(session: &PlanSession, plan: Arc<dyn ExecutionPlan>) -> Vec<Vec
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plans_agree_with_those_of_the_library() {
+async fn plans_agree_with_datafusion() {
     let mut rng = random();
     let mut made = BTreeMap::new();
     for _ in 0..40 {

@@ -1,4 +1,5 @@
-//! Groups that a plan has more than once, beside the same plan in which each are made anew.
+//! Compares plans in which the same groups occur several times with plans that compute them each
+//! time.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -21,7 +22,7 @@ use tidemark_operators::SampleByNode;
 use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_storage::TableSnapshot;
 
-/// Groups of a table by its symbol, of the rows with numbers beyond one.
+/// Groups of a table by symbol, over rows with a number above a minimum.
 fn groups(table: &Arc<TableSnapshot>, least: Option<i32>, greatest: bool) -> LogicalPlan {
     let rows = LogicalPlanBuilder::from(scan("t", table, vec![]));
     let rows = match least {
@@ -35,7 +36,7 @@ fn groups(table: &Arc<TableSnapshot>, least: Option<i32>, greatest: bool) -> Log
     extension(node.in_any_order(true))
 }
 
-/// One of two groupings beside the other, by their keys.
+/// Joins two groupings by their keys.
 fn joined(left: LogicalPlan, right: LogicalPlan, kind: JoinType) -> LogicalPlan {
     let left = LogicalPlanBuilder::from(left).alias("x").unwrap();
     let right = LogicalPlanBuilder::from(right).alias("y").unwrap().build().unwrap();
@@ -56,7 +57,7 @@ async fn rows_of(session: &PlanSession, plan: &Arc<dyn ExecutionPlan>) -> Vec<Ve
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_that_are_shared_are_those_made_twice() {
+async fn shared_groups_equal_groups_computed_twice() {
     let mut rng = random();
     let (store, mut shared, mut apart) = (Store::new(), 0, 0);
     for round in 0..80 {
@@ -89,7 +90,7 @@ async fn groups_that_are_shared_are_those_made_twice() {
         assert!(left == right || !is_shared, "{text}");
         shared += usize::from(is_shared);
         apart += usize::from(!is_shared);
-        // A plan may run more than once at a time.
+        // A plan may have several concurrent executions.
         let (first, second) =
             tokio::join!(rows_of(&session, &physical), rows_of(&session, &physical));
         assert_eq!(first, expected, "{text}");
@@ -98,10 +99,10 @@ async fn groups_that_are_shared_are_those_made_twice() {
     assert!(shared > 5 && apart > 5, "{shared} plans share, {apart} do not");
 }
 
-/// A reader that ends at once, or reads one side before the other, keeps no other one waiting; what
-/// there is no room for is made twice.
+/// A reader that ends immediately, or reads one side before the other, does not block other
+/// readers. Rows that exceed the memory are computed twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_do_not_wait_for_each_other() {
+async fn readers_do_not_block_each_other() {
     let mut rng = random();
     let (store, rows) = (Store::new(), rows(&mut rng, 3_000, 1_000, 12));
     let table = store.table("t", rows.chunks(500).map(batch_of).collect());
@@ -118,11 +119,11 @@ async fn readers_do_not_wait_for_each_other() {
     find(&physical, &mut readers);
     assert_eq!(readers.len(), 2, "{}", shown(&physical));
     let context = session.task_ctx();
-    // Begun, and dropped before its rows are made.
+    // Started, and dropped before its rows are computed.
     let mut dropped = readers[0].execute(0, Arc::clone(&context)).unwrap();
     let _ = futures::poll!(dropped.try_next());
     drop(dropped);
-    // One after the other, the second before the first.
+    // Sequentially, the second reader first.
     let read = |reader: usize| execute_stream(Arc::clone(&readers[reader]), Arc::clone(&context));
     let (second, first) = (read(1).unwrap(), read(0).unwrap());
     let second = cells(&second.try_collect::<Vec<_>>().await.unwrap());
@@ -132,7 +133,7 @@ async fn readers_do_not_wait_for_each_other() {
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
     let small = PlanSession::new(&SessionOptions { runtime, ..options });
     assert_eq!(rows_of(&small, &physical).await, expected);
-    // What is held goes with the plan that ran.
+    // Cached rows are released with the plan that ran.
     drop((readers, physical));
     assert_eq!(small.runtime_env().memory_pool.reserved(), 0);
 }

@@ -1,4 +1,4 @@
-//! Groups by keys with few values beside `DataFusion`'s and beside loops over the rows.
+//! Compares groups by keys with few values with `DataFusion`'s and with loops over the rows.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -22,7 +22,7 @@ use support::*;
 use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_storage::{Change, TableSnapshot};
 
-/// The sorted cells of a plan's answer, and whether groups were found by slots.
+/// The sorted cells of a plan's result, and whether groups were found by slots.
 async fn answer(plan: &LogicalPlan, options: &SessionOptions) -> (Vec<Vec<String>>, bool) {
     let physical = PlanSession::new(options).physical_plan(plan).await.unwrap();
     answer_of(physical, options).await
@@ -48,7 +48,7 @@ fn small_parts(rng: &mut ChaCha8Rng) -> SessionOptions {
     }
 }
 
-/// From which numbers a column is drawn, and whether they are near one another.
+/// The range from which a column is drawn, and whether it is small.
 fn range(rng: &mut ChaCha8Rng) -> (RangeInclusive<i64>, bool) {
     let start = rng.random_range(-1_000_000..1_000_000);
     match rng.random_range(0..8) {
@@ -91,7 +91,7 @@ fn grouping(rng: &mut ChaCha8Rng, input: LogicalPlan) -> LogicalPlan {
     plan.aggregate(keys, aggregates).unwrap().build().unwrap()
 }
 
-/// Rows that lie in files, in part.
+/// Rows that are partly stored in files.
 fn stored(store: &Store, name: &str, rows: &[Row], rng: &mut ChaCha8Rng) -> Arc<TableSnapshot> {
     let table = store.table(name, rows.chunks(500).map(batch_of).collect());
     if rng.random_bool(0.5) {
@@ -102,7 +102,7 @@ fn stored(store: &Store, name: &str, rows: &[Row], rng: &mut ChaCha8Rng) -> Arc<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn near_numbers_agree_with_groups_of_the_library() {
+async fn groups_of_near_numbers_agree_with_datafusion() {
     let mut rng = random();
     let (mut found, mut by_slots, mut by_hashes) = (0, 0, 0);
     let store = Store::new();
@@ -135,9 +135,9 @@ async fn near_numbers_agree_with_groups_of_the_library() {
     assert!(by_slots > 80 && by_hashes > 20, "{by_slots} by slots, {by_hashes} by hashes");
 }
 
-/// Counts and greatest numbers by a loop; rows that come later and are far away are found as well.
+/// Counts and maximums from a loop; rows that arrive later with distant values are found as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_range_that_grows_loses_nothing() {
+async fn a_growing_range_loses_no_rows() {
     let mut rng = random();
     let store = Store::new();
     let mut all = numbered(&mut rng, 3_000, 7..=90);

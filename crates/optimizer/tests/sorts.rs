@@ -1,4 +1,4 @@
-//! Sorts and ranks of our own beside `DataFusion`'s, over random rows of every kind of key.
+//! Compares Tidemark's sorts and ranks with `DataFusion`'s, over random rows of every kind of key.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -34,7 +34,7 @@ fn collected<A: Array + FromIterator<T> + 'static, T>(values: impl Iterator<Item
     Arc::new(values.collect::<A>())
 }
 
-/// What the keys of a column are like.
+/// Properties of a column's keys.
 #[derive(Clone, Copy)]
 struct Shape {
     kind: usize,
@@ -84,13 +84,13 @@ impl Shape {
     }
 }
 
-/// Texts of a dictionary, some of them twice.
+/// Strings of a dictionary, some of them duplicated.
 fn texts(rng: &mut ChaCha8Rng) -> ArrayRef {
     let texts = (0..rng.random_range(1..30)).map(|_| Some(format!("t{}", rng.random_range(0..40))));
     collected::<StringArray, _>(texts)
 }
 
-/// Partitions of rows with these keys `k0`, `k1`, …, a number of their own and a text.
+/// Partitions of rows with these keys `k0`, `k1`, …, a row number and a string.
 fn parts(rng: &mut ChaCha8Rng, shapes: &[Shape], most: usize) -> Vec<Vec<RecordBatch>> {
     let shared = texts(rng);
     let own_dictionaries = rng.random_bool(0.2);
@@ -125,7 +125,7 @@ fn column(at: usize) -> Arc<dyn PhysicalExpr> {
     Arc::new(Column::new(&format!("k{at}"), at))
 }
 
-/// What the library sorts by so that -0.0 and 0.0 are one key, as they are in sorts of our own.
+/// Sort keys with which `DataFusion` treats -0.0 and 0.0 as one key, as Tidemark's sorts do.
 fn with_one_zero(keys: &[PhysicalSortExpr], schema: &Schema) -> Vec<PhysicalSortExpr> {
     let with_one_zero = |key: &PhysicalSortExpr| {
         if key.expr.data_type(schema).unwrap() != DataType::Float64 {
@@ -137,7 +137,7 @@ fn with_one_zero(keys: &[PhysicalSortExpr], schema: &Schema) -> Vec<PhysicalSort
     keys.iter().map(with_one_zero).collect()
 }
 
-/// The rows of all partitions, as texts.
+/// The rows of all partitions, as strings.
 async fn rows_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<Vec<String>> {
     let mut rows = vec![];
     let partitions = plan.output_partitioning().partition_count();
@@ -168,7 +168,7 @@ fn sorted(input: Arc<dyn ExecutionPlan>, order: &LexOrdering) -> Arc<dyn Executi
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sorts_agree_with_those_of_the_library() {
+async fn sorts_agree_with_datafusion() {
     let mut rng = random();
     let mut found = 0;
     for round in 0..300 {
@@ -176,7 +176,7 @@ async fn sorts_agree_with_those_of_the_library() {
         let shapes: Vec<Shape> = (0..count).map(|_| Shape::random(&mut rng)).collect();
         let input = in_memory(&parts(&mut rng, &shapes, [0, 3, 300, 3_000][round % 4]));
         let mut keys = order(&mut rng, 0..count);
-        // The number of a row makes the order unique.
+        // The row number makes the order unique.
         keys.push(PhysicalSortExpr::new(column(count), SortOptions::default()));
         let of_library = with_one_zero(&keys, &input.schema());
         let whole = sorted(Arc::clone(&input), &LexOrdering::new(keys).unwrap());
@@ -199,9 +199,9 @@ fn shown(plan: &Arc<dyn ExecutionPlan>) -> String {
     displayable(plan.as_ref()).indent(false).to_string()
 }
 
-/// Rows with equal keys stay as they come.
+/// Rows with equal keys keep their input order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sorts_are_stable_and_cut_by_their_limits() {
+async fn sorts_are_stable_and_obey_their_limits() {
     let rows = 200_000;
     let values = collected::<Float64Array, _>((0..rows).map(|row| Some(f64::from(row % 3))));
     let numbers = collected::<Int64Array, _>((0..i64::from(rows)).map(Some));
@@ -218,7 +218,7 @@ async fn sorts_are_stable_and_cut_by_their_limits() {
         let found: Vec<i64> = found.iter().map(|row| row[1].parse().unwrap()).collect();
         assert_eq!(found, expected.iter().copied().skip(skip).take(fetch).collect::<Vec<_>>());
     }
-    // Few rows are kept in a heap.
+    // Few rows use a heap instead.
     let few = Arc::new(GlobalLimitExec::new(Arc::clone(&sort), 5, Some(10)));
     assert!(SortRows::instead_of(&(few as Arc<_>)).is_none());
 }
@@ -244,7 +244,7 @@ fn window(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ranks_agree_with_those_of_the_library() {
+async fn ranks_agree_with_datafusion() {
     let mut rng = random();
     let mut found = 0;
     for round in 0..200 {
@@ -254,7 +254,7 @@ async fn ranks_agree_with_those_of_the_library() {
         shapes[..by].iter_mut().for_each(|shape| shape.kind = 0);
         let input = in_memory(&parts(&mut rng, &shapes, [0, 3, 300, 3_000][round % 4]));
         let keys = order(&mut rng, by..count);
-        // Of rows in one order, equal ones by their numbers.
+        // One fixed order, with ties broken by row number.
         let own_order = (0..by).map(|at| PhysicalSortExpr::new(column(at), SortOptions::default()));
         let number = PhysicalSortExpr::new(column(count), SortOptions::default());
         let of_library = with_one_zero(&keys, &input.schema());
@@ -270,9 +270,9 @@ async fn ranks_agree_with_those_of_the_library() {
     assert!(found > 50_000, "too few rows were ranked: {found}");
 }
 
-/// A range of rows with one first key is sorted by the others, in runs that are merged.
+/// Rows with an equal first key are sorted by the other keys, in runs that are merged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rows_with_one_first_key_are_sorted_by_the_next() {
+async fn rows_with_an_equal_first_key_are_sorted_by_the_next_key() {
     let rows = 400_000_i64;
     let other = |row: i64| row.wrapping_mul(7_919) % 100_003;
     let ones = collected::<Float64Array, _>((0..rows).map(|_| Some(1.0)));

@@ -1,4 +1,4 @@
-//! Aggregates that give arrays: values gathered in order, and arrays combined by position.
+//! Aggregates that return arrays: values collected in order, and arrays combined by position.
 
 use std::sync::Arc;
 
@@ -73,14 +73,14 @@ fn by_position(name: &str, dimensions: u8) -> ResolvedAggregate {
     super::shape::unordered(udaf, vec![returns], returns)
 }
 
-/// An array that is owned: its shape and its elements.
+/// An owned array: its shape and its elements.
 type Owned = (Vec<i32>, Vec<f64>);
 
 fn arrays_of(column: &ArrayRef) -> Result<DoubleArrays<'_>> {
     DoubleArrays::new(column.as_ref()).ok_or_else(|| internal("not an array"))
 }
 
-/// One array as a value; none is null.
+/// A single array as a scalar value; `None` becomes null.
 fn scalar(dimensions: u8, array: Option<&Owned>) -> Result<ScalarValue> {
     let column = build_arrays(1, dimensions, |_, out| {
         match array {
@@ -94,9 +94,9 @@ fn scalar(dimensions: u8, array: Option<&Owned>) -> Result<ScalarValue> {
 
 #[derive(Debug)]
 struct Gathered {
-    /// Whether rows are numbers, whose nulls are kept, rather than arrays.
+    /// Whether rows are numbers, whose nulls are kept as elements, rather than arrays.
     scalars: bool,
-    /// Whether each number counts once: they are sorted then, null at the end.
+    /// Whether the numbers are deduplicated: they are then sorted, null last.
     distinct: bool,
     values: Vec<f64>,
 }
@@ -149,9 +149,9 @@ struct ByPosition {
     dimensions: u8,
     combine: Combine,
     is_mean: bool,
-    /// The values so far combined by position.
+    /// The combination by position of the arrays read so far.
     values: Option<Owned>,
-    /// How many values each position has; kept for a mean alone.
+    /// Number of values at each position; only maintained for a mean.
     counts: Option<Owned>,
 }
 
@@ -161,7 +161,7 @@ impl std::fmt::Debug for ByPosition {
     }
 }
 
-/// Takes one more array into the combined one.
+/// Combines one more array into the accumulated array.
 fn take_in(into: &mut Option<Owned>, array: DoubleArray<'_>, combine: Combine) -> Result<()> {
     *into = Some(match into.as_ref() {
         None => (array.shape.to_vec(), array.values.to_vec()),

@@ -1,5 +1,5 @@
-//! How a value changes with time: differences, rates, and the area under it. Rows come in the order
-//! of time; those where the value or the time is null do not count.
+//! Changes of a value over time: differences, rates and areas under the curve. Rows arrive in time
+//! order; rows where the value or the time is null are skipped.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::fold::{Fold, udaf};
 use super::shape::{ordered, reads_as_double};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate};
 
-/// The aggregate of this name over a value and its time.
+/// Returns the aggregate of this name over a value and its time.
 pub(super) fn find(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [value, time] = types else { return None };
     if !reads_as_double(*value) {
@@ -58,7 +58,7 @@ pub(super) fn time_weight(
     }))
 }
 
-/// The aggregate over times of this type.
+/// Returns the aggregate for times of this type.
 fn made<const ANSWER: u8>(name: &'static str, time: SqlType) -> Option<Arc<AggregateUDF>> {
     let variant = time.name();
     match time {
@@ -74,22 +74,22 @@ fn made<const ANSWER: u8>(name: &'static str, time: SqlType) -> Option<Arc<Aggre
 
 #[repr(u8)]
 enum Answer {
-    /// Last less first.
+    /// The last value minus the first.
     Difference,
-    /// The difference in a second.
+    /// The difference per second.
     Slope,
-    /// The sum of what a counter grew by.
+    /// The sum of a counter's increases.
     Growth,
-    /// The growth in a second.
+    /// The growth per second.
     Rate,
-    /// By trapezia, in value times seconds.
+    /// Trapezoidal area, in value times seconds.
     Area,
-    /// The area over its time.
+    /// The area divided by the elapsed time.
     Mean,
 }
 
-/// Rows in the order of time, of which the first and the last are kept. `SECOND` is a second in the
-/// unit of the time.
+/// Accumulates rows in time order and remembers the first and the last. `SECOND` is the number of
+/// time units in a second.
 #[derive(Debug, Default, Clone)]
 struct Change<const ANSWER: u8, const SECOND: u32> {
     count: f64,

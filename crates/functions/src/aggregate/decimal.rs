@@ -1,4 +1,4 @@
-//! Sums and means of decimals, exact until the end.
+//! Sums and means of decimals; only the final result is rounded.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::column::invalid;
 use crate::number::decimal::{MAX_PRECISION, Rounding, build_decimals, divide, wide};
 use crate::resolve::{Argument, ResolvedAggregate};
 
-/// `sum(decimal)`, `avg(decimal [, places])`; nothing for other names and arguments.
+/// Resolves `sum(decimal)` and `avg(decimal [, places])`; `None` for other names and arguments.
 pub(super) fn resolve(name: &str, arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let from = arguments.first()?.sql_type;
     let SqlType::Decimal(precision, scale) = from else { return None };
     let returns = match (name, arguments) {
-        // Room for as many rows as there can be.
+        // Enough digits for the largest possible number of rows.
         ("sum", [_]) => {
             let room = match precision {
                 0..=9 => 18,

@@ -1,5 +1,5 @@
-//! Distinct texts of many groups: one table for all of them. `DataFusion` has a table of 33 KB for
-//! each group, so that a batch of a few thousand groups took more than a query may hold.
+//! Distinct strings of many groups, stored in one hash table for all groups. `DataFusion` allocates
+//! 33 KB per group, so a batch of a few thousand groups exceeded the memory limit of a query.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use tidemark_types::account;
 use super::native::is_wanted;
 use crate::column::stopped;
 
-/// `count(DISTINCT text)`: as `DataFusion` counts for one group, and here for many.
+/// `count(DISTINCT text)`: `DataFusion`'s accumulator for one group, and this module's for many.
 pub(super) fn count_texts() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(CountTexts { count: count_udaf() }))
 }
@@ -81,15 +81,15 @@ impl AggregateUDFImpl for CountTexts {
     }
 }
 
-/// Bytes of a block of texts; a longer text has one of its own.
+/// Size of a block of strings in bytes; a longer string gets its own block.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Rows between two looks at whether the query may go on.
+/// Rows between two checks of the query's deadline and cancellation.
 const ROWS_BETWEEN_CHECKS: usize = 1024;
 
-/// A text that a group has.
+/// A distinct string of a group.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    /// Of the text alone.
+    /// Hash of the string only, without the group.
     hash: u64,
     group: usize,
     block: u32,
@@ -98,13 +98,13 @@ struct Entry {
 }
 
 impl Entry {
-    /// Where it belongs in the table.
+    /// Hash that decides the entry's slot in the table.
     fn place(&self) -> u64 {
         place(self.hash, self.group)
     }
 }
 
-/// Texts of one hash in many groups must not lie behind each other.
+/// Mixes in the group so that the same string in many groups does not collide.
 fn place(hash: u64, group: usize) -> u64 {
     hash ^ (group as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -131,7 +131,7 @@ impl DistinctTexts {
             return Ok(());
         }
         if self.seen.len() == self.seen.capacity() {
-            // It doubles, and the former table stays until it is copied.
+            // The table doubles, and the old one stays allocated until it is copied.
             account::room(2 * self.seen.allocation_size()).map_err(stopped)?;
         }
         let (block, start) = self.keep(text)?;
@@ -141,7 +141,7 @@ impl DistinctTexts {
         Ok(())
     }
 
-    /// Copies a text to where there is room; its block and its start.
+    /// Copies a string into a block with enough free space; returns the block and the start offset.
     fn keep(&mut self, text: &[u8]) -> Result<(u32, u32)> {
         let has_room = |block: &Vec<u8>| block.capacity() - block.len() >= text.len();
         if !self.blocks.last().is_some_and(has_room) {
@@ -157,7 +157,7 @@ impl DistinctTexts {
         Ok((block as u32, start as u32))
     }
 
-    /// Forgets the texts of the first groups; the others' numbers begin with 0 then.
+    /// Removes the strings of the emitted groups; the remaining groups are renumbered from 0.
     fn forget(&mut self, emit_to: EmitTo) -> Result<()> {
         let seen = std::mem::take(&mut self.seen);
         let blocks = std::mem::take(&mut self.blocks);
@@ -175,7 +175,7 @@ fn text_of<'a>(blocks: &'a [Vec<u8>], entry: &Entry) -> &'a [u8] {
     &blocks[entry.block as usize][entry.start as usize..][..entry.length as usize]
 }
 
-/// Lists of texts, as `count` exchanges them.
+/// Lists of strings, the intermediate state of `count`.
 fn lists(lengths: impl IntoIterator<Item = usize>, texts: StringViewArray) -> Result<ArrayRef> {
     let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
     let offsets = OffsetBuffer::from_lengths(lengths);
@@ -216,7 +216,7 @@ impl GroupsAccumulator for DistinctTexts {
         entries.sort_unstable_by_key(|entry| entry.group);
         let mut texts = StringViewBuilder::with_capacity(entries.len());
         for entry in &entries {
-            // What came in was text.
+            // The input was valid UTF-8.
             texts.append_value(String::from_utf8_lossy(text_of(&self.blocks, entry)));
         }
         let lengths = counts.iter().map(|&count| count as usize);
@@ -274,7 +274,7 @@ mod tests {
 
     type Model = BTreeMap<usize, BTreeSet<String>>;
 
-    /// Texts of some lengths, nulls among them, in some groups.
+    /// Strings of several lengths, some of them null, in several groups.
     fn rows(seed: usize) -> (ArrayRef, Vec<usize>, BooleanArray, Model) {
         let (mut texts, mut groups, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
         let mut model = Model::new();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_count_once_a_group_however_they_come() {
+    fn each_distinct_string_counts_once_per_group() {
         let (texts, groups, wanted, model) = rows(1);
         let (more, more_groups, more_wanted, more_model) = rows(7);
         let mut both = model.clone();
@@ -315,13 +315,13 @@ mod tests {
         one.update_batch(&[Arc::clone(&texts)], &groups, Some(&wanted), 37).unwrap();
         one.update_batch(&[Arc::clone(&more)], &more_groups, Some(&more_wanted), 37).unwrap();
         assert!(one.size() > 0);
-        // The first ones, then the others, which keep what they have.
+        // The first groups are emitted, then the others, which keep their counts.
         let first = counts(&one.evaluate(EmitTo::First(10)).unwrap());
         let rest = counts(&one.evaluate(EmitTo::All).unwrap());
         assert_eq!([first, rest].concat(), expected(&both));
         assert!(one.seen.is_empty() && one.blocks.is_empty());
 
-        // In parts whose states are merged: some as lists of groups, some row by row.
+        // In batches whose states are merged: some as lists per group, some row by row.
         let mut part = DistinctTexts::default();
         part.update_batch(&[texts], &groups, Some(&wanted), 37).unwrap();
         let mut whole = DistinctTexts::default();
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn many_groups_of_one_text_take_little() {
+    fn one_string_in_many_groups_uses_little_memory() {
         let groups: Vec<usize> = (0..100_000).collect();
         let texts: ArrayRef =
             Arc::new(StringViewArray::from_iter_values(groups.iter().map(|_| "x")));

@@ -1,4 +1,4 @@
-//! Aggregates over one or two columns of numbers whose state is a few DOUBLEs.
+//! Aggregates over one or two numeric columns whose state is a few DOUBLEs.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -13,26 +13,26 @@ use tidemark_types::SqlType;
 
 use super::native::{NativeAggregate, is_wanted};
 
-/// A state that takes one row of numbers at a time. Rows with a null are skipped before.
+/// A state that adds one row of numbers at a time. Rows with a null are skipped by the caller.
 pub(crate) trait Fold: Default + Clone + Debug + Send + Sync + 'static {
-    /// Columns it reads.
+    /// Number of columns that it reads.
     const COLUMNS: usize;
-    /// Numbers in its state.
+    /// Number of values in its state.
     const STATE: usize;
 
     /// Adds a row.
     fn add(&mut self, row: &[f64]);
-    /// Adds another state of the same aggregate.
+    /// Merges another state of the same aggregate.
     fn merge(&mut self, other: &Self);
-    /// The state as numbers.
+    /// Returns the state as numbers.
     fn to_state(&self) -> Vec<f64>;
-    /// The state of these numbers.
+    /// Restores a state from its numbers.
     fn from_state(state: &[f64]) -> Self;
-    /// The result; what is not finite becomes null.
+    /// Returns the result; a value that is not finite becomes null.
     fn finish(&self) -> Option<f64>;
 }
 
-/// The aggregate of a fold. `variant` names its argument types.
+/// Builds the aggregate of a fold. `variant` names its argument types.
 pub(crate) fn udaf<F: Fold>(
     name: &'static str,
     variant: &str,
@@ -57,7 +57,7 @@ pub(crate) fn udaf<F: Fold>(
     .udaf()
 }
 
-/// Sum in floating point.
+/// Floating-point sum.
 pub(crate) fn sum(argument: SqlType, returns: SqlType) -> Arc<AggregateUDF> {
     udaf::<Sum>("sum", &argument.name(), returns)
 }
@@ -67,12 +67,12 @@ pub(crate) fn average(argument: SqlType) -> Arc<AggregateUDF> {
     udaf::<Average>("avg", &argument.name(), SqlType::Double)
 }
 
-/// Kahan's sum.
+/// Kahan summation.
 pub(crate) fn kahan_sum(argument: SqlType) -> Arc<AggregateUDF> {
     udaf::<Compensated<false>>("ksum", &argument.name(), SqlType::Double)
 }
 
-/// Neumaier's sum.
+/// Neumaier summation.
 pub(crate) fn neumaier_sum(argument: SqlType) -> Arc<AggregateUDF> {
     udaf::<Compensated<true>>("nsum", &argument.name(), SqlType::Double)
 }
@@ -90,7 +90,7 @@ struct Many<F> {
     fold: PhantomData<F>,
 }
 
-/// The arguments as DOUBLE columns.
+/// Reads the arguments as DOUBLE columns.
 fn columns(values: &[ArrayRef], count: usize) -> Result<Vec<Float64Array>> {
     let column = |array: &ArrayRef| {
         Ok(cast(array, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
@@ -275,8 +275,8 @@ impl Fold for Average {
     }
 }
 
-/// A sum with the rounding error carried along; Neumaier's variant also when a term is larger
-/// than the sum.
+/// A sum that carries its rounding error along. Neumaier's variant also corrects terms that are
+/// larger than the sum.
 #[derive(Debug, Default, Clone)]
 struct Compensated<const NEUMAIER: bool> {
     count: f64,

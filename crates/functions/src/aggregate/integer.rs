@@ -1,4 +1,4 @@
-//! Integer sums, which wrap, and AND/OR over booleans.
+//! Integer sums, which wrap on overflow, and AND/OR over booleans.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use tidemark_types::SqlType;
 
 use super::native::{NativeAggregate, is_wanted};
 
-/// What the counted integers mean in the end.
+/// How the accumulated integer is turned into the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
-    /// The sum; null for no values, and where wrapping lands on LONG's null.
+    /// The sum; null without values, and when the wrapped sum equals LONG's null.
     Sum,
-    /// Every value was true, and there was one.
+    /// Whether there was a value and every value was true.
     All,
-    /// Some value was true.
+    /// Whether some value was true.
     Any,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn sum(argument: SqlType) -> Arc<AggregateUDF> {
     udaf("sum", &argument.name(), SqlType::Long, Reading::Sum)
 }
 
-/// `bool_and`, `bool_or`: false over no rows.
+/// `bool_and`, `bool_or`; both are false over no rows.
 pub(super) fn boolean(name: &str) -> Arc<AggregateUDF> {
     match name {
         "bool_and" | "every" => udaf("bool_and", "BOOLEAN", SqlType::Boolean, Reading::All),

@@ -1,9 +1,9 @@
 //! Aggregate functions: resolution by name and argument types.
 //!
-//! The hot ones (count, sum, avg, min, max, first, last) are recognised by name and type in the
-//! operators and run on kernels there; this module has their general form, used under joins and
-//! windows. Nulls are skipped; an aggregate over no values is null unless its entry says
-//! otherwise.
+//! The operators recognise the most frequent aggregates (count, sum, avg, min, max, first, last) by
+//! name and type and run them on specialised kernels; this module has their general form, which
+//! runs under joins and windows. Nulls are skipped; an aggregate over no values is null unless its
+//! entry says otherwise.
 
 mod arrays;
 mod change;
@@ -37,7 +37,7 @@ use self::shape::{is_number, ordered, reads_as_double, unordered};
 use crate::listing::{FunctionDoc, FunctionKind, shown_of};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
-/// Every aggregate with its signature and what it does.
+/// Every aggregate with its signature and a summary.
 pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("any_value", "(any)", "some value that is not null"),
     (
@@ -148,7 +148,7 @@ pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
     ("weighted_stddev_rel", "(value, weight)", "the same as weighted_stddev"),
 ];
 
-/// The aggregates' lines of the function list.
+/// Returns the aggregates' entries of the function list.
 pub(crate) fn docs() -> Vec<FunctionDoc> {
     let doc = |(name, signature, summary): &(&'static str, &str, &'static str)| FunctionDoc {
         name,
@@ -162,14 +162,14 @@ pub(crate) fn docs() -> Vec<FunctionDoc> {
     AGGREGATES.iter().map(doc).collect()
 }
 
-/// Whether a function of this name is an aggregate; letter case is ignored.
+/// Whether a function of this name is an aggregate, ignoring case.
 #[must_use]
 pub fn is_aggregate(name: &str) -> bool {
     is_aggregate_call(name, 0)
 }
 
-/// Whether a call with so many arguments is one of an aggregate: `array_elem_sum(a)` adds rows,
-/// `array_elem_sum(a, b)` adds columns.
+/// Whether a call with this number of arguments is an aggregate: `array_elem_sum(a)` adds up rows,
+/// `array_elem_sum(a, b)` adds up columns.
 #[must_use]
 pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
     let name = without_schema(name);
@@ -178,7 +178,7 @@ pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
         && AGGREGATES.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
 }
 
-/// The name of a function without `pg_catalog.` in front.
+/// Returns the name of a function without a leading `pg_catalog.`.
 #[must_use]
 pub fn without_schema(name: &str) -> &str {
     const SCHEMA: &str = "pg_catalog.";
@@ -188,7 +188,7 @@ pub fn without_schema(name: &str) -> &str {
     }
 }
 
-/// Whether an aggregate reads, beside a value, the time of its row: its signature says so.
+/// Whether an aggregate also reads the time of its row, according to its signature.
 #[must_use]
 pub fn reads_time(name: &str) -> bool {
     AGGREGATES.iter().any(|(known, signature, _)| {
@@ -196,7 +196,7 @@ pub fn reads_time(name: &str) -> bool {
     })
 }
 
-/// Binds one of the aggregates to its argument types.
+/// Binds an aggregate to its argument types.
 pub(crate) fn resolve(
     name: &str,
     distinct: bool,
@@ -243,8 +243,8 @@ pub(crate) fn resolve(
     found.ok_or_else(|| ResolveError::NoOverload { name: name.to_owned(), types: types.clone() })
 }
 
-/// An aggregate of distinct values; `None` where repeated ones change nothing, or the aggregate
-/// counts distinct ones by itself.
+/// Resolves an aggregate over distinct values; `None` if duplicates do not change the result or the
+/// aggregate removes duplicates itself.
 fn of_distinct(
     name: &str,
     arguments: &[Argument],
@@ -297,8 +297,9 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
         [] if !distinct => unordered(count_udaf(), Vec::new(), SqlType::Long),
         [SqlType::Boolean] => return None,
         [only] => {
-            // Equal texts under different keys cannot be: a dictionary's values are distinct,
-            // but a computed symbol may come with several dictionaries.
+            // A count by key requires one key per string. A dictionary's values are distinct, but a
+            // computed symbol may arrive with several dictionaries, so distinct symbols are counted
+            // as strings.
             let is_text = matches!(only, SqlType::Null) || (distinct && *only == SqlType::Symbol);
             let read = if is_text { SqlType::Varchar } else { *only };
             let is_text = read.arrow_type() == DataType::Utf8View;
@@ -310,7 +311,7 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(ResolvedAggregate { distinct, ..resolved })
 }
 
-/// The types without the precision, which is a whole number from 4 to 18.
+/// Returns the types without the precision, after checking that it is a constant from 4 to 18.
 fn approximate(arguments: &[Argument]) -> Result<Vec<SqlType>, ResolveError> {
     let mut types = types_of(arguments);
     let [_, precision] = arguments else { return Ok(types) };
@@ -378,7 +379,7 @@ fn argument_of_extreme(name: &str, types: &[SqlType]) -> Option<ResolvedAggregat
     Some(unordered(edge::argument_of_extreme(name, value, key), vec![value, key], value))
 }
 
-/// An untyped NULL is text.
+/// An untyped NULL is read as STRING.
 fn concrete(sql_type: SqlType) -> SqlType {
     if sql_type == SqlType::Null { SqlType::String } else { sql_type }
 }
@@ -401,8 +402,10 @@ fn booleans(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
         .then(|| unordered(integer::boolean(name), vec![SqlType::Boolean], SqlType::Boolean))
 }
 
-/// `mode(value)`: of equally frequent values the first met; `mode(value, descending)`: the first in
-/// this order, as of `mode() WITHIN GROUP (ORDER BY value DESC)`.
+/// Returns one of the most frequent values.
+///
+/// `mode(value)` returns the first of them in row order, `mode(value, descending)` the first in
+/// sort order, as `mode() WITHIN GROUP (ORDER BY value DESC)` does.
 fn mode(arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let (value, tie) = match arguments {
         [value] => (value, values::Tie::FirstMet),
@@ -444,7 +447,7 @@ fn text(name: &str, arguments: &[Argument]) -> Result<Option<ResolvedAggregate>,
     Ok(Some(ordered(udaf, vec![returns, SqlType::Varchar], returns)))
 }
 
-/// Functions of one or two columns read as DOUBLE.
+/// Functions of one or two columns that are read as DOUBLE.
 fn numeric(
     lower: &str,
     name: &str,

@@ -1,4 +1,4 @@
-//! Variance, skewness, kurtosis and the geometric mean: central moments in one pass.
+//! Variance, skewness, kurtosis and the geometric mean, computed from central moments in one pass.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tidemark_types::SqlType;
 
 use super::fold::{Fold, udaf};
 
-/// The aggregate of this name over one column of numbers.
+/// Returns the aggregate of this name over one numeric column.
 pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
     macro_rules! shaped {
         ($name:literal, $shape:ident) => {
@@ -40,7 +40,7 @@ enum Shape {
     KurtosisPopulation,
 }
 
-/// Count, mean and central moments 2 to 4, updated and merged by Pébay's formulas.
+/// Count, mean and central moments 2 to 4, updated and merged with Pébay's formulas.
 #[derive(Debug, Default, Clone)]
 struct Moments {
     count: f64,
@@ -151,7 +151,7 @@ impl Fold for GeometricMean {
 
     fn add(&mut self, row: &[f64]) {
         self.count += 1.0;
-        // A value that is not positive makes the sum NaN or infinite, and so the result null.
+        // A value of zero or less makes the sum NaN or infinite, so the result becomes null.
         self.logarithms += row[0].ln();
     }
 

@@ -1,4 +1,4 @@
-//! The one shape in which aggregates of ours enter a `DataFusion` plan.
+//! Adapter through which Tidemark's aggregates enter a `DataFusion` plan.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use tidemark_types::{SqlType, account};
 
 use crate::column::stopped;
 
-/// Makes the state of one group.
+/// Creates the state of one group.
 pub(crate) type MakeOne = Arc<dyn Fn() -> Box<dyn Accumulator> + Send + Sync>;
-/// Makes the states of many groups.
+/// Creates the states of many groups.
 pub(crate) type MakeMany = Arc<dyn Fn() -> Box<dyn GroupsAccumulator> + Send + Sync>;
 
 /// An aggregate with the types and constants it was resolved for.
 pub(crate) struct NativeAggregate {
-    /// Name as the operators know it.
+    /// Name by which the operators recognise it.
     pub(crate) name: &'static str,
-    /// Tells aggregates of one name apart: types and constants.
+    /// Distinguishes aggregates with the same name: types and constants.
     pub(crate) variant: String,
     pub(crate) returns: SqlType,
     /// Arrow types of the intermediate state.
     pub(crate) state: Vec<DataType>,
     pub(crate) one: MakeOne,
-    /// `None` where only [`NativeAggregate::one`] exists.
+    /// Creates the states of many groups; `None` where only [`NativeAggregate::one`] exists.
     pub(crate) many: Option<MakeMany>,
 }
 
@@ -41,7 +41,7 @@ impl NativeAggregate {
     }
 }
 
-/// Whether an aggregate's FILTER lets a row through.
+/// Whether an aggregate's FILTER accepts a row.
 pub(super) fn is_wanted(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
@@ -88,7 +88,7 @@ impl AggregateUDFImpl for Wrapped {
         Ok(self.inner.returns.arrow_type())
     }
 
-    /// The binder has cast every argument to what the aggregate reads.
+    /// The binder has already cast every argument to the type that the aggregate reads.
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         Ok(types.to_vec())
     }
@@ -97,7 +97,7 @@ impl AggregateUDFImpl for Wrapped {
         Ok(Box::new(Checked((self.inner.one)())))
     }
 
-    /// For frames that let rows go.
+    /// For window frames that drop rows.
     fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(Replayed { one: Arc::clone(&self.inner.one), columns: Vec::new() }))
     }
@@ -125,7 +125,7 @@ impl AggregateUDFImpl for Wrapped {
     }
 }
 
-/// The state of a group, which asks at each step whether the query may go on.
+/// A group's state that checks the query's deadline and cancellation at each step.
 #[derive(Debug)]
 struct Checked(Box<dyn Accumulator>);
 
@@ -155,7 +155,8 @@ impl Accumulator for Checked {
     }
 }
 
-/// The rows of a frame, added up anew for each result: a state takes rows in and gives none back.
+/// The rows of a window frame, aggregated again for each result because a state cannot retract
+/// rows.
 struct Replayed {
     one: MakeOne,
     columns: Vec<ArrayRef>,

@@ -8,7 +8,7 @@ use tidemark_types::SqlType;
 use super::fold::{Fold, udaf};
 use crate::resolve::ResolvedAggregate;
 
-/// The aggregate of this name over two columns of numbers.
+/// Returns the aggregate of this name over two numeric columns.
 pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
     macro_rules! joint {
         ($name:literal, $shape:ident) => {
@@ -35,7 +35,7 @@ pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
     }
 }
 
-/// `twap(price, timestamp)`: the mean of a step function over time, rows in time order.
+/// `twap(price, timestamp)`: the mean of a step function over time; rows arrive in time order.
 pub(crate) fn twap(types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [price, timestamp] = types else { return None };
     if !super::shape::reads_as_double(*price) || !timestamp.is_timestamp() {
@@ -133,7 +133,7 @@ enum Weighting {
     Frequency,
 }
 
-/// Weighted mean and spread of `(value, weight)`; rows of weight 0 do not count.
+/// Weighted mean and spread of `(value, weight)`; rows of weight 0 are skipped.
 #[derive(Debug, Default, Clone)]
 struct Weighted<const SHAPE: u8> {
     count: f64,
@@ -205,7 +205,7 @@ impl<const SHAPE: u8> Fold for Weighted<SHAPE> {
     }
 }
 
-/// A step function of time: each price holds until the next row.
+/// A step function of time: each price is valid until the next row.
 #[derive(Debug, Default, Clone)]
 struct TimeWeighted {
     count: f64,

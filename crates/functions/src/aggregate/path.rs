@@ -1,4 +1,4 @@
-//! Aggregates over rows in time order: the length of a path, and whether values ascend.
+//! Aggregates over rows in time order: the length of a path, and whether values are ascending.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) fn length(types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(super::shape::ordered(udaf, types, SqlType::Double))
 }
 
-/// Points on a sphere, one after the other.
+/// Consecutive points on a sphere.
 #[derive(Debug, Default, Clone)]
 struct Path {
     count: f64,
@@ -37,7 +37,7 @@ struct Path {
     last: [f64; 2],
 }
 
-/// The great-circle distance of two points in kilometres.
+/// Returns the great-circle distance between two points in kilometres.
 fn distance([lat, lon]: [f64; 2], [to_lat, to_lon]: [f64; 2]) -> f64 {
     let half_chord = |from: f64, to: f64| ((to - from).to_radians() / 2.0).sin().powi(2);
     let across = lat.to_radians().cos() * to_lat.to_radians().cos();
@@ -106,7 +106,7 @@ pub(super) fn is_ordered(types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(super::shape::ordered(udaf, vec![*only], SqlType::Boolean))
 }
 
-/// Whether values ascend, from the first to the last of them.
+/// Whether the values are ascending, with the first and the last value.
 #[derive(Debug, Default)]
 struct Ascent {
     broken: bool,
@@ -120,7 +120,7 @@ impl Ascent {
     }
 }
 
-/// Values as integers of the same order.
+/// Converts values to integers with the same order.
 fn keys(values: &ArrayRef) -> Result<Int64Array> {
     if !values.data_type().is_floating() {
         return Ok(cast(values, &DataType::Int64)?.as_primitive::<Int64Type>().clone());

@@ -1,4 +1,4 @@
-//! What aggregates share: the order of their rows, and the types that they read as numbers.
+//! Helpers shared by aggregates: row order and the types that they read as numbers.
 
 use std::sync::Arc;
 
@@ -32,12 +32,12 @@ pub(super) fn ordered(
     ResolvedAggregate { order_sensitive: true, ..unordered(udaf, argument_types, return_type) }
 }
 
-/// Integers, floating numbers and decimals.
+/// Whether a type is an integer, a floating-point number or a decimal.
 pub(super) fn is_number(sql_type: SqlType) -> bool {
     sql_type.is_integer() || sql_type.is_floating() || matches!(sql_type, SqlType::Decimal(..))
 }
 
-/// Types that are read as DOUBLE: numbers, NULL, and text, which is parsed at run time.
+/// Whether a type is read as DOUBLE: numbers, NULL, and text, which is parsed at run time.
 pub(super) fn reads_as_double(sql_type: SqlType) -> bool {
     is_number(sql_type) || sql_type.is_text() || matches!(sql_type, SqlType::Null | SqlType::Char)
 }

@@ -1,4 +1,4 @@
-//! An aggregate that gives the value of a rank among its values, whatever their type.
+//! An aggregate that returns the value with a given rank, for any ordered type.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use tidemark_types::{SqlType, account};
 use super::native::NativeAggregate;
 use crate::column::stopped;
 
-/// The rank from 0 of the value that is given, out of so many; `None` for no value.
+/// Maps the number of values to the rank, from 0, of the value to return; `None` for no value.
 pub(super) type Choose = Arc<dyn Fn(usize) -> Option<usize> + Send + Sync>;
 
-/// The value whose rank `choose` names; `variant` tells its constants. `None` for a type without an
-/// order.
+/// Builds the aggregate that returns the value of the rank that `choose` selects. `variant` names
+/// its constants. `None` for a type without an order.
 pub(super) fn chosen(of: SqlType, variant: &str, choose: Choose) -> Option<Arc<AggregateUDF>> {
     let data_type = of.arrow_type();
     let has_order = data_type.is_primitive()
@@ -45,7 +45,7 @@ pub(super) fn chosen(of: SqlType, variant: &str, choose: Choose) -> Option<Arc<A
     Some(aggregate.udaf())
 }
 
-/// The values of one group, without nulls.
+/// The non-null values of one group.
 struct Sorted {
     data_type: DataType,
     parts: Vec<ArrayRef>,
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Sorted {
 }
 
 impl Sorted {
-    /// All values as one column.
+    /// Concatenates all values into one column.
     fn all(&self) -> Result<ArrayRef> {
         account::room(self.size()).map_err(stopped)?;
         let parts: Vec<&dyn Array> = self.parts.iter().map(AsRef::as_ref).collect();
@@ -75,7 +75,7 @@ impl Accumulator for Sorted {
         account::check().map_err(stopped)?;
         let mut there = arrow::compute::filter(&values[0], &is_not_null(&values[0])?)?;
         if let Some(texts) = there.as_string_view_opt() {
-            // The texts of this group alone, not all that the batch has.
+            // Copies only this group's strings instead of keeping the buffers of the whole batch.
             there = Arc::new(texts.gc());
         }
         if !there.is_empty() {
@@ -118,9 +118,9 @@ impl Accumulator for Sorted {
 /// Comparisons between two checks of the query's deadline and cancellation.
 const COMPARISONS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// The row whose value has this rank, from 0. A sort of the library cannot be stopped; this
-/// selection checks the deadline as it goes, and takes linear time on average: its pivots are
-/// pseudo-random, so that no order of the rows makes it slow.
+/// Returns the row whose value has this rank, from 0. Arrow's sort cannot be cancelled, so this
+/// quickselect checks the deadline as it runs. Its pivots are pseudo-random: it takes linear time
+/// on average for every order of the rows.
 fn row_of_rank(values: &ArrayRef, rank: usize) -> Result<usize> {
     account::room(values.len() * size_of::<u32>()).map_err(stopped)?;
     let compare = make_comparator(values, values, SortOptions::default())?;

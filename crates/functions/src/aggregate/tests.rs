@@ -1,4 +1,4 @@
-//! Each aggregate against the definition it is named after, in one piece and in two.
+//! Checks each aggregate against the definition it is named after, in one batch and in two.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn resolve(name: &str, types: &[SqlType]) -> ResolvedAggregate {
     resolve_aggregate(name, false, &arguments).unwrap()
 }
 
-/// Runs an aggregate over rows as one piece, and again with the rows cut at `cut` and merged.
+/// Runs an aggregate over the rows in one batch, and again with the rows split at `cut` and merged.
 fn run(resolved: &ResolvedAggregate, columns: &[ArrayRef], cut: usize) -> [ScalarValue; 2] {
     use arrow::datatypes::{Field, Schema};
     let schema = Schema::empty();
@@ -66,7 +66,7 @@ fn assert_close(results: &[ScalarValue; 2], expected: Option<f64>) {
 }
 
 #[test]
-fn moments_follow_their_definitions() {
+fn moments_match_their_definitions() {
     let column = doubles(&[Some(2.0), None, Some(4.0), Some(4.0), Some(5.0), Some(9.0)]);
     let mean = 24.0 / 5.0;
     let power =
@@ -92,7 +92,7 @@ fn moments_follow_their_definitions() {
 }
 
 #[test]
-fn too_few_values_give_null() {
+fn too_few_values_return_null() {
     let none = doubles(&[None]);
     let one = doubles(&[Some(1.0)]);
     for name in ["avg", "sum", "stddev_pop", "median", "geomean"] {
@@ -104,7 +104,7 @@ fn too_few_values_give_null() {
 }
 
 #[test]
-fn pairs_follow_their_definitions() {
+fn pair_aggregates_match_their_definitions() {
     let y = doubles(&[Some(1.0), Some(3.0), Some(2.0), None]);
     let x = doubles(&[Some(1.0), Some(2.0), Some(3.0), Some(9.0)]);
     let both = [SqlType::Double; 2];
@@ -119,7 +119,7 @@ fn pairs_follow_their_definitions() {
 }
 
 #[test]
-fn integer_sums_wrap_and_land_on_null() {
+fn integer_sums_wrap_and_may_become_null() {
     let resolved = resolve("sum", &[SqlType::Long]);
     let sum = |values: &[i64]| {
         let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
@@ -132,7 +132,7 @@ fn integer_sums_wrap_and_land_on_null() {
 }
 
 #[test]
-fn edges_keep_or_skip_nulls() {
+fn edge_aggregates_keep_or_skip_nulls() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(1), Some(2), None]));
     let value = |name: &str, cut| run(&resolve(name, &[SqlType::Int]), &[Arc::clone(&column)], cut);
     for cut in 0..=4 {
@@ -149,7 +149,7 @@ fn edges_keep_or_skip_nulls() {
 }
 
 #[test]
-fn texts_are_joined_in_order() {
+fn strings_are_joined_in_row_order() {
     let texts: ArrayRef =
         Arc::new(StringViewArray::from(vec![Some("a"), None, Some("b"), Some("a")]));
     let separator = Argument::constant(SqlType::String, ScalarValue::from("-"));
@@ -165,7 +165,7 @@ fn texts_are_joined_in_order() {
 }
 
 #[test]
-fn refusals_use_the_reference_words() {
+fn errors_use_the_reference_wording() {
     let message = |name: &str, types: &[SqlType]| {
         let arguments: Vec<Argument> = types.iter().map(|t| Argument::column(*t)).collect();
         resolve_aggregate(name, false, &arguments).unwrap_err().message()
@@ -190,7 +190,7 @@ fn constants(value: SqlType, rest: &[ScalarValue]) -> Vec<Argument> {
 }
 
 #[test]
-fn percentiles_are_exact_or_those_of_a_histogram() {
+fn percentiles_are_exact_or_from_a_histogram() {
     let column = doubles(&[Some(10.0), Some(60.0), None, Some(30.0), Some(20.0), Some(45.0)]);
     let ninety = ScalarValue::Float64(Some(0.9));
     for (name, rest, expected) in [
@@ -211,7 +211,7 @@ fn percentiles_are_exact_or_those_of_a_histogram() {
 }
 
 #[test]
-fn order_of_rows_is_kept_across_partial_states() {
+fn partial_states_keep_the_row_order() {
     let column = doubles(&[Some(1.0), Some(4.0), None, Some(8.0)]);
     for cut in 0..=4 {
         let columns = [Arc::clone(&column)];
@@ -230,7 +230,7 @@ fn order_of_rows_is_kept_across_partial_states() {
 }
 
 #[test]
-fn the_length_of_a_path_adds_its_legs() {
+fn the_length_of_a_path_is_the_sum_of_its_legs() {
     let (lat, lon) = (doubles(&[Some(1.25), Some(2.5)]), doubles(&[Some(10.0), Some(20.0)]));
     let times: ArrayRef = Arc::new(arrow::array::TimestampMicrosecondArray::from(vec![0, 1]));
     let types = [SqlType::Double, SqlType::Double, SqlType::Timestamp];
@@ -241,9 +241,9 @@ fn the_length_of_a_path_adds_its_legs() {
     }
 }
 
-/// A gauge that is null once, and a counter that begins anew, at 0, 10, 20 and 40 seconds.
+/// A gauge with one null, and a counter that restarts, at 0, 10, 20 and 40 seconds.
 #[test]
-fn changes_with_time_are_those_of_the_definitions() {
+fn changes_over_time_match_their_definitions() {
     let gauge = doubles(&[Some(1.0), None, Some(4.0), Some(2.0)]);
     let counter = doubles(&[Some(5.0), Some(8.0), Some(2.0), Some(6.0)]);
     let micros: ArrayRef = Arc::new(arrow::array::TimestampMicrosecondArray::from(vec![

@@ -1,4 +1,4 @@
-//! Joining texts, and listing them.
+//! Concatenating strings and collecting them into lists.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::column::{Texts, stopped};
 use crate::text::bounded_text::BoundedText;
 use crate::text::text_array::push_item;
 
-/// `string_agg` and `string_distinct_agg`. Rows come in order; nulls are skipped.
+/// `string_agg` and `string_distinct_agg`. Rows arrive in order; nulls are skipped.
 pub(super) fn join(distinct: bool, separator: String, returns: SqlType) -> Arc<AggregateUDF> {
     let variant = format!("{},{separator:?}", returns.name());
     let aggregate = if distinct {
@@ -46,7 +46,7 @@ pub(super) fn join(distinct: bool, separator: String, returns: SqlType) -> Arc<A
     aggregate.udaf()
 }
 
-/// The text as a result, which is a copy of it.
+/// Returns a copy of the string as the result.
 fn copied(text: &BoundedText) -> Result<String> {
     let text = text.get().map_err(stopped)?;
     account::room(text.len()).map_err(stopped)?;
@@ -91,7 +91,7 @@ impl Accumulator for Joined {
     }
 }
 
-/// Each text once, where it was first met.
+/// Each distinct string at its first occurrence.
 #[derive(Debug)]
 struct JoinedOnce {
     separator: String,
@@ -132,7 +132,7 @@ impl Accumulator for JoinedOnce {
     }
 }
 
-/// `array_agg` of texts: `{a,b,NULL}`, as arrays of the catalog are written.
+/// `array_agg` of strings, written as a catalog array: `{a,b,NULL}`.
 pub(super) fn listed() -> Arc<AggregateUDF> {
     NativeAggregate {
         name: "array_agg",
@@ -145,7 +145,7 @@ pub(super) fn listed() -> Arc<AggregateUDF> {
     .udaf()
 }
 
-/// `array_agg(DISTINCT text)`: each text once, sorted, NULL at the end.
+/// `array_agg(DISTINCT text)`: the distinct strings, sorted, NULL last.
 pub(super) fn listed_once() -> Arc<AggregateUDF> {
     NativeAggregate {
         name: "array_agg",
@@ -166,7 +166,7 @@ struct ListedOnce {
 }
 
 impl ListedOnce {
-    /// What each text takes beside its bytes, about.
+    /// Approximate overhead of a string in bytes, beside its content.
     const ENTRY_BYTES: usize = 48;
 
     fn nulls(&self) -> impl Iterator<Item = Option<&str>> {
@@ -218,14 +218,14 @@ impl Accumulator for ListedOnce {
     }
 }
 
-/// Texts as the state of a part of the rows.
+/// Strings as the intermediate state of a subset of the rows.
 fn list_of_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<ScalarValue> {
     let texts: Vec<ScalarValue> =
         texts.map(|text| ScalarValue::Utf8View(text.map(str::to_owned))).collect();
     vec![ScalarValue::List(ScalarValue::new_list_nullable(&texts, &DataType::Utf8View))]
 }
 
-/// The items between the braces; none before the first row.
+/// The items between the braces; `None` before the first row.
 #[derive(Debug)]
 struct Listed {
     items: Option<BoundedText>,

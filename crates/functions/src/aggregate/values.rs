@@ -1,4 +1,4 @@
-//! Aggregates that keep every value: percentiles, sparklines and the mode.
+//! Aggregates that store every value: percentiles, sparklines and the mode.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::sorted::{self, Choose};
 use crate::column::{invalid, stopped};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
-/// What is made of all values of a group, in the order of its rows.
+/// Computes the result from all values of a group, in row order.
 type Finish = Arc<dyn Fn(&mut Vec<f64>) -> Result<ScalarValue> + Send + Sync>;
 
-/// An aggregate that collects numbers; `variant` names its constants.
+/// Builds an aggregate that collects numbers; `variant` names its constants.
 fn collected(
     name: &'static str,
     variant: String,
@@ -38,8 +38,8 @@ fn collected(
     .udaf()
 }
 
-/// The first argument is read as DOUBLE, the constants stay what they are, and numbers where their
-/// type is open.
+/// Returns the argument types: DOUBLE for the first, and for the constants their own type, or a
+/// number where it is untyped.
 fn value_and_constants(arguments: &[Argument]) -> Vec<SqlType> {
     let mut types = types_of(arguments);
     types[0] = SqlType::Double;
@@ -97,8 +97,8 @@ pub(super) fn percentile(
     Ok(Some(super::shape::unordered(udaf, value_and_constants(arguments), SqlType::Double)))
 }
 
-/// `percentile_disc(x, p [, true])`: `true` counts from the greatest. Numbers are read as DOUBLE,
-/// values of other types are themselves.
+/// `percentile_disc(x, p [, true])`: with `true`, the rank is counted from the greatest value.
+/// Numbers are read as DOUBLE, other types stay as they are.
 fn discrete(fraction: f64, arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let is_from_top = match arguments.get(2) {
         None => false,
@@ -126,8 +126,8 @@ fn discrete(fraction: f64, arguments: &[Argument]) -> Option<ResolvedAggregate> 
     Some(super::shape::unordered(sorted::chosen(returns, &variant, choose)?, types, returns))
 }
 
-/// The rank from 0 of the least value that so large a share of all values does not exceed, or of
-/// the greatest that it does not fall below.
+/// Returns the rank, from 0, of the smallest value at or above the given fraction of all values.
+/// With `is_from_top`, the fraction is counted from the greatest value.
 fn rank(count: usize, fraction: f64, is_from_top: bool) -> Option<usize> {
     let last = count.checked_sub(1)?;
     let rank = ((fraction * count as f64).ceil() as usize).clamp(1, count) - 1;
@@ -138,18 +138,17 @@ fn double(value: Option<f64>) -> Result<ScalarValue> {
     Ok(ScalarValue::Float64(value))
 }
 
-/// The value of rank `index` from 0.
+/// Returns the value of rank `index`, from 0.
 fn ranked(values: &mut [f64], index: usize) -> f64 {
     *values.select_nth_unstable_by(index, f64::total_cmp).1
 }
 
-/// The least value that so large a share of all values does not exceed.
+/// Returns the smallest value at or above the given fraction of all values.
 fn nearest_rank(values: &mut [f64], fraction: f64) -> Option<f64> {
     rank(values.len(), fraction, false).map(|rank| ranked(values, rank))
 }
 
-/// The value at a share of the way from the least to the greatest, between two values in
-/// proportion.
+/// Returns the percentile at `fraction`, linearly interpolated between two neighbouring values.
 fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
     let last = values.len().checked_sub(1)?;
     let place = fraction * last as f64;
@@ -159,14 +158,14 @@ fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
     if share <= 0.0 || index == last {
         return Some(low);
     }
-    // The selection has left everything greater behind its index.
+    // The selection has moved all greater values behind the index.
     let high = values[index + 1..].iter().copied().fold(f64::INFINITY, f64::min);
     Some(low + (high - low) * share)
 }
 
-/// What a histogram answers whose cells keep so many decimal digits apart: the greatest value of
-/// the cell that holds the rank. Cells are powers of two cut into equal parts, counted from 1 for
-/// whole numbers, else from the least positive value.
+/// Returns the result of a histogram with the given number of significant digits: the greatest
+/// value of the bucket that contains the rank. Buckets divide powers of two into equal parts,
+/// counted from 1 for whole numbers, otherwise from the smallest positive value.
 fn in_histogram(
     values: &mut [f64],
     fraction: f64,
@@ -187,7 +186,7 @@ fn in_histogram(
     double(nearest_rank(values, fraction).map(in_cell))
 }
 
-/// `sparkline(x)` or `sparkline(x, min, max, width)`; a null bound is that of the values.
+/// `sparkline(x)` or `sparkline(x, min, max, width)`; a null bound is taken from the values.
 pub(super) fn sparkline(
     arguments: &[Argument],
 ) -> std::result::Result<Option<ResolvedAggregate>, ResolveError> {
@@ -225,10 +224,11 @@ pub(super) fn sparkline(
     Ok(Some(super::shape::ordered(udaf, value_and_constants(arguments), SqlType::Varchar)))
 }
 
-/// Blocks in 1 MiB of text.
+/// Number of block characters in 1 MiB of UTF-8.
 const MAX_BLOCKS: usize = (1 << 20) / 3;
 
-/// One block per value, eight heights; more values than `width` are averaged in equal parts.
+/// Draws one block per value in eight heights; more than `width` values are averaged in equal
+/// groups.
 fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String {
     let parts = values.len().min(width);
     let part = |index: usize| {
@@ -245,7 +245,7 @@ fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String
     heights.iter().map(block).collect()
 }
 
-/// Which of equally frequent values is the mode.
+/// Which of several equally frequent values is the mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tie {
     FirstMet,
@@ -312,14 +312,14 @@ impl Accumulator for Collected {
     }
 }
 
-/// Rows between two looks whether the query may go on.
+/// Rows between two checks of the query's deadline and cancellation.
 const LOOK_ROWS: usize = 256;
 
 #[derive(Debug)]
 struct Mode {
     data_type: DataType,
     tie: Tie,
-    /// How often each value came, and when it came first.
+    /// Number of occurrences and first position of each value.
     counts: HashMap<ScalarValue, (u64, usize)>,
 }
 
@@ -356,7 +356,7 @@ impl Accumulator for Mode {
         self.counts.capacity() * size_of::<(ScalarValue, (u64, usize))>()
     }
 
-    /// Values repeated as often as they came, in order of first appearance.
+    /// Values repeated by their count, in order of first appearance.
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let mut tallies: Vec<_> = self.counts.drain().collect();
         tallies.sort_by_key(|(_, (_, order))| *order);

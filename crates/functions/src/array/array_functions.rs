@@ -1,7 +1,7 @@
 //! Functions over DOUBLE[].
 //!
-//! A null array gives null; a null element is NaN inside the kernels and counts as the table of
-//! functions says. Shapes that must agree are checked while binding where both are constants.
+//! A null array gives null. A null element is NaN inside the kernels; the function table says how
+//! it counts. Shapes that must agree are checked during binding if both are constants.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::signature::{
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Each array of the first argument, as a number.
+/// Reduces each array of the first argument to a number.
 fn fold(call: &Call<'_>, number: impl Fn(&[f64]) -> Option<f64>) -> Result<ArrayRef> {
     let input = Arrays::of(call, 0)?;
     Ok(build::<Float64Type>(call.rows, |row| number(input.get(row)?.values)))
@@ -36,7 +36,7 @@ fn present(values: &[f64]) -> impl Iterator<Item = f64> + '_ {
     values.iter().copied().filter(|value| !value.is_nan())
 }
 
-/// Neumaier's sum and the number of elements that are not null.
+/// Returns Neumaier's sum and the number of non-null elements.
 fn sum_and_count(values: impl Iterator<Item = f64>) -> (f64, usize) {
     let (mut sum, mut lost, mut count) = (0.0_f64, 0.0, 0);
     for value in values {
@@ -53,14 +53,14 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// The standard deviation; `lost` degrees of freedom are taken off.
+/// Returns the standard deviation; `lost` is subtracted from the count (1 for a sample).
 fn deviation(values: &[f64], lost: usize) -> Option<f64> {
     let mean = average(present(values))?;
     let (squares, count) = sum_and_count(present(values).map(|value| (value - mean).powi(2)));
     (count > lost).then(|| (squares / (count - lost) as f64).sqrt())
 }
 
-/// Every innermost row of the first argument, changed in place.
+/// Applies `change` to every innermost row of the first argument.
 fn map_rows(call: &Call<'_>, change: impl Fn(&mut [f64])) -> Result<ArrayRef> {
     map_arrays(call, |array| {
         let mut values = array.values.to_vec();
@@ -136,7 +136,7 @@ fn transpose(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// One dimension of the elements in row-major order.
+/// Applies `change` to the elements in row-major order and returns a one-dimensional array.
 fn flat(call: &Call<'_>, change: impl Fn(&[f64]) -> Vec<f64>) -> Result<ArrayRef> {
     let input = Arrays::of(call, 0)?;
     build_arrays(call.rows, 1, |row, out| {
@@ -151,7 +151,7 @@ fn flat(call: &Call<'_>, change: impl Fn(&[f64]) -> Vec<f64>) -> Result<ArrayRef
     })
 }
 
-/// The sums up to each element; null before the first element that is not.
+/// Returns the cumulative sums; null before the first non-null element.
 fn running_sums(values: &[f64]) -> Vec<f64> {
     let sums = values.iter().scan(f64::NAN, |sum, &value| {
         *sum = match (sum.is_nan(), value.is_nan()) {
@@ -258,14 +258,14 @@ fn insertion_point(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// Whether `||` of operands of these types makes an array: one of them is an array, and the others
-/// are arrays, elements or null.
+/// Whether `||` of operands of these types builds an array: at least one is an array, and the
+/// others are arrays, elements or null.
 #[must_use]
 pub fn joins_arrays(types: impl Iterator<Item = SqlType> + Clone) -> bool {
     joined_dimensions(types).is_some()
 }
 
-/// The dimensions of arrays, and of parts with one dimension less, that are put together.
+/// Dimensions of the concatenation of arrays and of operands with one dimension less.
 fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option<u8> {
     let dimensions = |of: SqlType| match of {
         SqlType::DoubleArray(dimensions) => Some(dimensions),
@@ -280,8 +280,9 @@ fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option
     types.all(fits).then_some(most)
 }
 
-/// `array_cat(part, …)`, which is `||`: arrays end to end along their first dimension; a part with
-/// one dimension less is one element of it. A null array adds nothing, a null number is an element.
+/// `array_cat(part, …)`, also written `||`: concatenates arrays along their first dimension. An
+/// operand with one dimension less becomes one element. A null array adds nothing, a null number
+/// adds an element.
 fn array_cat(name: &str, arguments: &[Argument]) -> Resolved {
     let types = types_of(arguments);
     let Some(dimensions) = joined_dimensions(types.iter().copied()) else {
@@ -345,10 +346,10 @@ fn joined(call: &Call<'_>, types: &[SqlType], dimensions: u8) -> Result<ArrayRef
     })
 }
 
-/// One value of those at one position of several arrays.
+/// Combines the values at one position of several arrays into one value.
 pub(crate) type Combine = fn(&[f64]) -> Option<f64>;
 
-/// `array_elem_…` over several arguments of one row.
+/// `array_elem_…` over several arguments in one row.
 fn by_position(name: &'static str, arguments: &[Argument], combine: Combine) -> Resolved {
     let array = arguments.iter().find_map(|argument| argument.sql_type.dimensions());
     let fits = |argument: &Argument| {
@@ -394,7 +395,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     average(present(values))
 }
 
-/// The price of filling an order of `target` against levels of size and price, per unit.
+/// Returns the price per unit of filling an order of `target` from levels of size and price.
 fn level_two_price(target: f64, levels: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let (mut left, mut cost) = (target, 0.0);
     for (size, price) in levels {
@@ -454,7 +455,7 @@ fn l2price(_: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("l2price", Volatility::Immutable, types, Double, arguments, kernel))
 }
 
-/// `array_build(count, size, filler, …)`: as many rows as fillers.
+/// `array_build(count, size, filler, …)`: builds one row per filler.
 fn array_build(name: &str, arguments: &[Argument]) -> Resolved {
     let refuse = |index, message: &str| {
         Err(ResolveError::InvalidArgument { index, message: message.to_owned() })

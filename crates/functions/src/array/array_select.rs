@@ -1,4 +1,4 @@
-//! Elements of arrays by their places: selectors, transposition, combination by position.
+//! Array elements by position: selectors, transposition, combination by position.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::native::Kernel;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::resolved;
 
-/// The selector between `[` and `]` for one dimension. Its values are arguments of their own.
+/// The selector between `[` and `]` for one dimension. Its bounds are passed as separate arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selector {
-    /// `i`: takes one argument.
+    /// `i`: one argument.
     Item,
-    /// `lo:` takes one.
+    /// `lo:` has one argument.
     From,
-    /// `lo:hi` takes two.
+    /// `lo:hi` has two arguments.
     Range,
 }
 
-/// Binds `array[selectors]`. `arguments` are the array and the selectors' values in order;
-/// places count from 1, negative ones from the end.
+/// Binds `array[selectors]`. `arguments` are the array and the selectors' values in order.
+/// Positions count from 1, negative positions from the end.
 pub fn resolve_index(
     selectors: &[Selector],
     arguments: &[Argument],
@@ -61,7 +61,7 @@ pub fn resolve_index(
     types[0] = array;
     let places: Vec<Selector> = selectors.clone();
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| select(call, &places, left));
-    // The selectors are part of the identity, as the types are.
+    // The selectors are part of the kernel's identity, like the types.
     let shape = Argument::constant(
         SqlType::String,
         datafusion::common::ScalarValue::Utf8View(Some(format!("{selectors:?}"))),
@@ -70,7 +70,7 @@ pub fn resolve_index(
     Ok(resolved(name, Volatility::Immutable, types, returns, &identity, kernel))
 }
 
-/// The places of one dimension that are taken.
+/// The selected range of one dimension.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
     first: usize,
@@ -100,7 +100,7 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
                 let (shape, values) = pick(array, &taken);
                 out.push(&shape, values).map_err(failed)
             }
-            // Out of range: a sub-array without elements.
+            // Out of range: an empty sub-array.
             Some((_, None)) => {
                 out.push(&vec![0; usize::from(left)], std::iter::empty()).map_err(failed)
             }
@@ -112,8 +112,8 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
     })
 }
 
-/// What the selectors take of each dimension: `None` where a place is null, `Some(None)` where
-/// one is out of range.
+/// Returns the range that the selectors select in each dimension. `None` if a position is null,
+/// `Some(None)` if a position is out of range.
 #[expect(clippy::option_option, reason = "null and out of range differ for sub-arrays")]
 fn taken(
     shape: &[i32],
@@ -126,7 +126,7 @@ fn taken(
     let mut inside = true;
     for (dimension, &length) in shape.iter().enumerate() {
         let length = i64::from(length);
-        // Counted from 1; from the end when negative.
+        // Positions count from 1; negative positions count from the end.
         let mut place = || {
             let place = places.next()?.get(row)?;
             Some(if place < 0 { length.saturating_add(place).saturating_add(1) } else { place })
@@ -147,7 +147,7 @@ fn taken(
     Some(inside.then_some(taken))
 }
 
-/// The taken elements in row-major order and their shape.
+/// Returns the shape and the selected elements in row-major order.
 fn pick(array: DoubleArray<'_>, taken: &[Taken]) -> (Vec<i32>, Vec<f64>) {
     let shape = taken.iter().filter(|taken| taken.kept).map(|taken| taken.count as i32).collect();
     let mut values = Vec::with_capacity(taken.iter().map(|taken| taken.count).product());
@@ -170,12 +170,13 @@ fn pick_into(shape: &[i32], values: &[f64], taken: &[Taken], out: &mut Vec<f64>)
     }
 }
 
-/// The array with its dimensions in reverse order.
+/// Returns the array with its dimensions in reverse order.
 pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
     let shape: Vec<i32> = array.shape.iter().rev().copied().collect();
     let mut strides: Vec<usize> = Vec::with_capacity(shape.len());
     let mut step = 1;
-    // Of the source: innermost first, which is outermost in the result.
+    // Strides of the source, starting at its innermost dimension, which is the outermost of the
+    // result.
     for &length in array.shape.iter().rev() {
         strides.push(step);
         step *= length as usize;
@@ -192,8 +193,8 @@ pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
     (shape, values)
 }
 
-/// The values of several arrays at each place, combined. The result is as long as the longest in
-/// each dimension.
+/// Combines the values of several arrays at each position. Each dimension of the result is as long
+/// as the longest input.
 pub(crate) fn combined(
     arrays: &[DoubleArray<'_>],
     combine: impl Fn(&[f64]) -> Option<f64>,
@@ -213,7 +214,7 @@ pub(crate) fn combined(
     Ok((shape, values))
 }
 
-/// The element of `array` at a place counted in the larger `shape`, if it has one.
+/// Returns the element of `array` at a position in the larger `shape`; `None` outside the array.
 fn at(array: DoubleArray<'_>, shape: &[i32], target: usize) -> Option<f64> {
     let (mut rest, mut source, mut step) = (target, 0, 1);
     for (&outer, &own) in shape.iter().zip(array.shape).rev() {
@@ -233,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transposition_reverses_every_place() {
+    fn transposition_reverses_every_position() {
         let values: Vec<f64> = (0..24).map(f64::from).collect();
         let array = DoubleArray { shape: &[2, 3, 4], values: &values };
         let (shape, turned) = transposed(array);
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn picks_sub_arrays() {
+    fn selectors_return_sub_arrays() {
         let values: Vec<f64> = (0..12).map(f64::from).collect();
         let array = DoubleArray { shape: &[3, 4], values: &values };
         let all = |first, count, kept| Taken { first, count, kept };
@@ -257,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_shape_wins() {
+    fn each_dimension_has_the_longest_length() {
         let (a, b) = ([1.0, 2.0], [10.0, 20.0, 30.0]);
         let arrays = [
             DoubleArray { shape: &[1, 2], values: &a },

@@ -1,6 +1,6 @@
-//! DOUBLE[]: how kernels read and build it, literals and operators.
+//! DOUBLE[]: reading and building arrays in kernels, literals and operators.
 //!
-//! Shapes that must agree are checked while binding where both are constants.
+//! Shapes that must agree are checked during binding if both are constants.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Arrays {
         }
     }
 
-    /// Dimensions of every array.
+    /// Number of dimensions of every array.
     pub(crate) fn dimensions(&self) -> u8 {
         DoubleArrays::new(&self.array).map_or(0, |cells| cells.dimensions() as u8)
     }
@@ -46,10 +46,10 @@ impl Arrays {
     }
 }
 
-/// Rows between two looks whether the query may go on.
+/// Rows between two checks of the query's deadline and cancellation.
 const LOOK_ROWS: usize = 64;
 
-/// A column of arrays; `write` adds the cell of each row.
+/// Builds a column of arrays; `write` adds the array of each row.
 pub(crate) fn build_arrays(
     rows: usize,
     dimensions: u8,
@@ -69,7 +69,7 @@ pub(crate) fn failed(error: tidemark_types::EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Each array of the first argument, as another with its shape.
+/// Maps each array of the first argument to an array of the same shape.
 pub(crate) fn map_arrays(
     call: &Call<'_>,
     change: impl Fn(DoubleArray<'_>) -> Vec<f64>,
@@ -110,7 +110,7 @@ fn shapes(what: &str, left: &[i32], right: &[i32]) -> String {
     format!("arrays have {what} shapes [leftShape=[{left}], rightShape=[{right}]]")
 }
 
-/// Refuses two constant arrays of different shapes.
+/// Rejects two constant arrays of different shapes.
 pub(crate) fn same_shapes(
     left: &Argument,
     right: &Argument,
@@ -123,7 +123,7 @@ pub(crate) fn same_shapes(
     }
 }
 
-/// `ARRAY[…]`: numbers make one dimension, arrays one more than they have.
+/// `ARRAY[…]`: numbers make one dimension, arrays add one dimension.
 pub fn resolve_array(elements: &[Argument]) -> Resolved {
     let inner = elements.iter().map(|element| element.sql_type).find(|t| *t != SqlType::Null);
     let inner = match inner {
@@ -195,7 +195,7 @@ fn arrays_to_array(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
     })
 }
 
-/// `+ - * /` where at least one operand is an array; nothing for other operators and types.
+/// `+ - * /` where at least one operand is an array; `None` for other operators and types.
 pub(crate) fn arithmetic(
     op: BinaryOperator,
     left: &Argument,
@@ -257,8 +257,8 @@ fn with_number(
     })
 }
 
-/// The shape that two shapes meet in: aligned at their innermost dimensions, a missing dimension
-/// or one of length 1 is repeated along the other's.
+/// Returns the broadcast of two shapes, aligned at the innermost dimension: a missing dimension or
+/// one of length 1 is repeated along the other's.
 fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
     let dimensions = left.len().max(right.len());
     let length = |shape: &[i32], place: usize| {
@@ -273,11 +273,11 @@ fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
         .collect()
 }
 
-/// For each place of an array of `shape`, in row-major order, the place of `own` that is read.
+/// For each position of an array of `shape`, in row-major order, the position in `own` to read.
 fn repeated_places(shape: &[i32], own: &[i32]) -> Vec<usize> {
     let mut places = vec![0];
     let mut stride = 1;
-    // From the innermost dimension outwards: each copies the dimensions inside it.
+    // From the innermost dimension outwards: each repeats the dimensions inside it.
     for distance in 1..=shape.len() {
         let length = shape[shape.len() - distance] as usize;
         let own_length = own.len().checked_sub(distance).map_or(1, |place| own[place] as usize);
@@ -322,7 +322,7 @@ pub(crate) fn negation() -> Kernel {
     })
 }
 
-/// `=` of arrays: equal shapes and elements, null equal to null.
+/// `=` of arrays: equal shapes and elements; null equals null.
 pub(crate) fn equality(op: BinaryOperator, array: SqlType) -> ResolvedOperator {
     let equal = op == BinaryOperator::Equal;
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_meet_at_their_innermost_dimensions() {
+    fn shapes_are_aligned_at_the_innermost_dimension() {
         assert_eq!(broadcast(&[2, 2], &[2]), Some(vec![2, 2]));
         assert_eq!(broadcast(&[2, 1], &[3]), Some(vec![2, 3]));
         assert_eq!(broadcast(&[4, 1, 3], &[2, 1]), Some(vec![4, 2, 3]));

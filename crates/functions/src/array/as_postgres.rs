@@ -1,4 +1,4 @@
-//! DOUBLE[] as `PostgreSQL` orders arrays, and as the text of one of its arrays.
+//! DOUBLE[] in `PostgreSQL`'s sort order and array syntax.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::array::arrays::Arrays;
 use crate::column::{Call, invalid, stopped, try_build_text};
 use crate::native::{Kernel, Native, call};
 
-/// Bytes in front of an element, and behind the last one.
+/// Markers before each element and after the last one.
 const ELEMENT: u8 = 1;
 const END: u8 = 0;
 
-/// What arrays are sorted by, as BINARY: the elements, null the greatest; an array is before a
-/// longer one that it begins; and of arrays with the same elements the lengths of dimensions.
+/// Returns the sort key of an array as BINARY: elements first, null greatest, a prefix before the
+/// longer array. Arrays with equal elements are ordered by the lengths of their dimensions.
 #[must_use]
 pub fn array_order(array: Expr, dimensions: u8) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
@@ -47,15 +47,15 @@ pub fn array_order(array: Expr, dimensions: u8) -> Expr {
 fn write_key(array: &DoubleArray<'_>, key: &mut Vec<u8>) {
     for &value in array.values {
         key.push(ELEMENT);
-        // Both zeros are one value.
+        // Positive and negative zero compare equal.
         key.extend_from_slice(&double_order(value + 0.0).to_be_bytes());
     }
     key.push(END);
     array.shape.iter().for_each(|length| key.extend_from_slice(&length.to_be_bytes()));
 }
 
-/// The text of an array of `PostgreSQL` with these elements; of whole numbers between `bounds`,
-/// where these are given, rounded as `PostgreSQL` rounds.
+/// Returns the array in `PostgreSQL`'s syntax. With `bounds`, elements are rounded to whole numbers
+/// as `PostgreSQL` rounds, and must lie between the bounds.
 #[must_use]
 pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Expr {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
@@ -64,7 +64,7 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
         let mut rounded = Vec::new();
         try_build_text(call.rows, |row, out| {
             let Some(array) = arrays.get(row) else { return Ok(false) };
-            // Two characters an element at least.
+            // Each element takes at least two characters.
             if out.refuses(2 * array.values.len()) {
                 return Ok(false);
             }
@@ -73,7 +73,7 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
             if let Some((low, high)) = bounds {
                 for value in rounded.iter_mut().filter(|value| !value.is_nan()) {
                     *value = value.round_ties_even();
-                    // 2^63 becomes the greatest LONG, which no DOUBLE is.
+                    // 2^63 saturates to LONG's maximum, which no DOUBLE represents exactly.
                     let whole = *value as i64;
                     if whole as f64 != *value || !(low..=high).contains(&whole) || whole == i64::MAX
                     {
@@ -98,7 +98,7 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
     call(&function, vec![array])
 }
 
-/// A number without a point where it is whole.
+/// Writes a number, without a decimal point if it is whole.
 fn write_number(out: &mut Vec<u8>, value: f64) {
     let whole = value as i64;
     if whole as f64 == value && whole.unsigned_abs() < 1 << 53 {

@@ -1,4 +1,4 @@
-//! The conversion of a column: the kernels of both types, chained.
+//! Conversion of a column: the kernels of the source and target types, chained.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::column::{Call, internal};
 use crate::native::{Kernel, Native, call};
 use crate::number::decimal;
 
-/// The call that converts an expression's values when the statement runs; what fails there is an
-/// error of the code and at the place of `failing`, if that is known.
+/// Returns the call that converts an expression at run time. `failing` is the error code and
+/// position that a failed conversion reports, if known.
 pub(crate) fn converted(
     expr: Expr,
     (from, to): (SqlType, SqlType),
@@ -41,7 +41,7 @@ pub(crate) fn converted(
     };
     let kernel: Kernel =
         Arc::new(move |call: &Call<'_>| convert(call, from, to, mode).map_err(located));
-    // Where it is written makes it no other conversion: `GROUP BY` has to find it again.
+    // The position in the SQL is not part of the identity: `GROUP BY` must recognise the same cast.
     let variant = format!("{},{},{mode:?}", from.name(), to.name());
     let types = (vec![from], to);
     call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr])
@@ -63,7 +63,7 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
     }
     match (from, to) {
         (text, T::DoubleArray(_)) if text.is_text() => true,
-        // A text is no bytes, unless it is what PostgreSQL writes for some.
+        // Text converts to BINARY only where it is in PostgreSQL's bytea syntax.
         (text, T::Binary) if text.is_text() => mode != CastMode::Implicit,
         (T::DoubleArray(_), to) if is_plain_text(to) => {
             !matches!(mode, CastMode::Implicit | CastMode::Insert)
@@ -77,7 +77,7 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
         (T::Geohash(bits), T::Geohash(fewer)) => fewer <= bits,
         (T::Geohash(_), to) => to.is_text(),
         (T::Char, T::Geohash(bits)) => bits <= 5,
-        // 64 bits below zeros, as the bits of a negative number are.
+        // The value takes 64 bits and the upper bits are zero, also for negative numbers.
         (from, T::Long256) => {
             (number(from) || is_time(from) || from == T::Boolean) && !mode.strict()
         }
@@ -113,7 +113,7 @@ pub(crate) fn convert(
     match to {
         SqlType::String | SqlType::Varchar => text(&array, from, mode),
         SqlType::Symbol => symbols(&text(&array, from, mode)?),
-        // A letter is a text of one character.
+        // A CHAR is converted as a string of one character.
         SqlType::Decimal(..) if from == SqlType::Char => {
             let texts = text(&array, from, mode)?;
             decimal::from_column(&texts, SqlType::Varchar, to, mode != CastMode::Explicit)
@@ -139,7 +139,7 @@ pub(crate) fn convert(
     }
 }
 
-/// Numbers of 64 bits as LONG256.
+/// Converts 64-bit integers to LONG256.
 fn long256(longs: &dyn Array) -> Result<ArrayRef> {
     let longs = longs.as_primitive::<Int64Type>();
     let values = longs.iter().map(|long| {

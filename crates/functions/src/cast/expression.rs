@@ -1,4 +1,4 @@
-//! Casts of expressions and of values that are known.
+//! Casts of expressions and of constant values.
 
 use datafusion::common::{DataFusionError, ScalarValue};
 use datafusion_expr::{ColumnarValue, Expr};
@@ -14,13 +14,13 @@ use crate::number::wide::in_64_bits;
 use crate::resolve::{Argument, ResolveError};
 use crate::text::parse;
 
-/// Casts `expr`. Fails when the conversion does not exist, or when a constant does not convert
-/// and that is known without running anything.
+/// Casts `expr`. Fails if the conversion does not exist, or if a constant cannot be converted and
+/// this can be determined during binding.
 pub fn cast(expr: Expr, from: SqlType, to: SqlType, mode: CastMode) -> Result<Expr, ResolveError> {
     located_cast(expr, (from, to), mode, None)
 }
 
-/// The same; a value that does not convert when the statement runs is an error at `at`.
+/// Like [`cast`], but a value that fails to convert at run time is reported at `at`.
 pub fn located_cast(
     expr: Expr,
     (from, to): (SqlType, SqlType),
@@ -46,8 +46,8 @@ pub fn located_cast(
     Ok(converted(expr, (from, to), mode, at.map(|at| (ErrorCode::InvalidCell, at))))
 }
 
-/// The cast of a constant that [`cast_value`] found not to convert: when it runs, its error is at
-/// the constant.
+/// Returns the cast of a constant that [`cast_value`] could not convert; at run time its error is
+/// reported at the constant.
 #[must_use]
 pub fn failing_cast(expr: Expr, types: (SqlType, SqlType), mode: CastMode, at: Span) -> Expr {
     converted(expr, types, mode, Some((ErrorCode::InvalidValue, at)))
@@ -57,8 +57,8 @@ fn is_wider_than_int(sql_type: SqlType) -> bool {
     sql_type == SqlType::Long || sql_type.is_floating() || is_time(sql_type)
 }
 
-/// Casts a value here and now; fails as [`cast`] does. `None`: the conversion fails, which is for
-/// the statement to tell when it runs.
+/// Casts a constant during binding; fails like [`cast`]. `None`: the conversion fails, which is to
+/// be reported when the statement runs.
 pub fn cast_value(
     value: &ScalarValue,
     from: SqlType,
@@ -89,7 +89,7 @@ fn check_types(from: SqlType, to: SqlType, mode: CastMode) -> Result<(), Resolve
     }
 }
 
-/// The null of a type, or the value that represents it where there is none.
+/// Returns the null of a type, or the value that represents null if the type has none.
 fn null_of(to: SqlType) -> Result<ScalarValue, ResolveError> {
     match to {
         SqlType::Boolean => Ok(ScalarValue::Boolean(Some(false))),
@@ -126,7 +126,7 @@ fn check_constant(
         return Ok(());
     }
     match to {
-        // Nothing is null.
+        // An empty string is null.
         _ if text.is_empty() => Ok(()),
         SqlType::Uuid if parse::uuid(&text).is_none() => invalid("invalid UUID constant"),
         SqlType::Ipv4 if parse::ipv4(&text).is_none() => invalid("invalid IPv4 constant"),

@@ -1,4 +1,4 @@
-//! `concat` and `||`: parts of a row put together.
+//! `concat` and `||`: string concatenation per row.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use super::shown::{symbol_texts, text};
 use crate::column::{Call, build_text, internal, stopped};
 use crate::text::together::{MAX_BYTES, buffers_of, reserve};
 
-/// Bytes of rows that are put together at once, at most.
+/// Maximum bytes of rows that are concatenated in one step.
 const MAX_PIECE_BYTES: u64 = 4 << 20;
 
-/// What `||` and `concat` add for a null: nothing for text, the word for a number.
+/// Returns what `||` and `concat` append for a null: nothing for text, a word for numbers.
 pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
     match from {
         SqlType::Int | SqlType::Long => "null",
@@ -26,10 +26,10 @@ pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
     }
 }
 
-/// One argument as texts.
+/// One argument as strings.
 struct Part {
     texts: StringViewArray,
-    /// Which of the texts each row has, where it is not the row's own.
+    /// Index of each row's string, if rows do not map to strings one to one.
     keys: Option<Int32Array>,
     scalar: bool,
     null: &'static str,
@@ -57,7 +57,7 @@ impl Part {
         Ok(Self { texts, keys: None, scalar, null })
     }
 
-    /// The text of a row.
+    /// Returns the string of a row.
     #[inline]
     fn get(&self, row: usize) -> &str {
         match &self.keys {
@@ -70,7 +70,7 @@ impl Part {
         }
     }
 
-    /// Puts the texts of rows from `first` on behind those that views hold.
+    /// Appends the strings of the rows from `first` on to the strings in the views.
     fn append(&self, first: usize, to: &mut [u128]) -> u32 {
         let null = view_of(self.null.as_bytes(), 0, 0);
         let views = self.texts.views();
@@ -99,7 +99,7 @@ impl Part {
     }
 }
 
-/// Parts of each row put together, as `concat` does.
+/// Concatenates the arguments of each row with the semantics of `concat`.
 pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef> {
     let parts = types.iter().enumerate().map(|(index, &from)| {
         let (array, scalar) = call.array(index)?;
@@ -117,8 +117,8 @@ pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef
     })
 }
 
-/// The same, 1,024 rows at a time: rows whose texts are all short without a look at their bytes.
-/// `None` where texts are so long that it has to be asked for each.
+/// Like [`concatenate`], 1,024 rows at a time; rows of only short strings are built without reading
+/// their buffers. `None` if the strings are so long that the size must be checked for each one.
 fn by_views(parts: &[Part], rows: usize) -> Result<Option<ArrayRef>> {
     let mut views = vec![0; rows];
     let mut bytes: Vec<u8> = vec![];
@@ -159,7 +159,7 @@ mod tests {
     use crate::tests::random;
 
     #[test]
-    fn parts_are_put_together() {
+    fn concatenation_agrees_with_row_by_row_formatting() {
         let mut rng = random();
         for round in 0..200 {
             let rows = [0, 1, 2, 500, 1_024, 2_500][round % 6];

@@ -1,18 +1,19 @@
-//! How a conversion is meant, and the types it tells apart.
+//! Conversion modes and the type families that they distinguish.
 
 use tidemark_types::SqlType;
 use tidemark_types::timestamp::TimestampUnit;
 
-/// On whose behalf a value is converted.
+/// The context in which a value is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CastMode {
-    /// `CAST` and `::` over a column: what does not convert is null.
+    /// `CAST` and `::` over a column: a value that does not convert becomes null.
     Explicit,
-    /// By the binder, to make operands meet: text that does not convert is an error.
+    /// Inserted by the binder to give operands a common type: text that does not convert is an
+    /// error.
     Implicit,
-    /// Into a stored column: failures are errors, and fewer conversions exist.
+    /// Assignment to a stored column: failures are errors, and fewer conversions exist.
     Insert,
-    /// `CAST` and `::` over a constant: as Explicit, but a null number has a text.
+    /// `CAST` and `::` over a constant: like Explicit, but a null number converts to a string.
     Constant,
 }
 

@@ -1,5 +1,5 @@
-//! Integers, floating numbers and times among each other. A source is widened to 64-bit lanes, then
-//! narrowed to the target.
+//! Conversions among integers, floating-point numbers and times. A source is widened to 64-bit
+//! lanes, then narrowed to the target.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::mode::{CastMode, unit_of};
 use crate::column::{Lane, build, build_flags, canonical, internal, invalid};
 use crate::resolve::inconvertible_value;
 
-/// The column as 64-bit integers, in its own unit.
+/// Reads the column as 64-bit integers, in its own unit.
 pub(super) fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<Int64Array> {
     macro_rules! widen {
         ($type:ty) => {
@@ -53,7 +53,7 @@ pub(super) fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<I
     })
 }
 
-/// The value of a character: of a digit its number, of T and F a truth value.
+/// Returns the value of a character: a digit's number, or a boolean for T and F.
 pub(super) fn char_value(unit: u16, to: SqlType) -> Option<i64> {
     match (to, char::from_u32(u32::from(unit))?) {
         (SqlType::Boolean, 'T' | 't') => Some(1),
@@ -115,7 +115,7 @@ pub(super) fn from_integer(
         SqlType::Char if from == SqlType::Boolean => {
             narrow::<UInt16Type>(source, |value| u16::from(if value == 0 { b'F' } else { b'T' }))
         }
-        // A one-digit number becomes its character, others their code.
+        // A one-digit number becomes its digit, other numbers the character with that code.
         SqlType::Char => narrow::<UInt16Type>(source, |value| match value {
             0..=9 => 48 + value as u16,
             value => value as u16,
@@ -134,7 +134,7 @@ fn narrow<T: Lane>(source: &Int64Array, value: impl Fn(i64) -> T::Native) -> Arr
     Arc::new(canonical::<T>(values, source.nulls().cloned()))
 }
 
-/// Times in another unit; one that this does not hold is an error.
+/// Converts times to another unit; a time outside the target's range is an error.
 fn rescale(
     source: &Int64Array,
     (from_type, from): (SqlType, TimestampUnit),
@@ -162,7 +162,7 @@ fn rescale(
 pub(super) fn from_double(source: &Float64Array, to: SqlType) -> Result<ArrayRef> {
     let rows = source.len();
     let at = |row: usize| source.is_valid(row).then(|| source.value(row));
-    // Truncation toward zero; what does not fit is null.
+    // Truncates toward zero; a value out of range becomes null.
     let long = |row: usize| {
         at(row).filter(|value| value.abs() < 9.223_372_036_854_775e18).map(|value| value as i64)
     };

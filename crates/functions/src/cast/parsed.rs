@@ -1,4 +1,4 @@
-//! Values out of columns of text.
+//! Parsing of string columns.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use crate::datetime::periods::refusal;
 use crate::resolve::inconvertible_value;
 use crate::text::parse;
 
-/// A column of texts (string views) as another type; what does not convert is null.
+/// Converts a string view column to another type; a value that does not convert is null.
 pub fn from_texts(texts: &ArrayRef, to: SqlType) -> Result<ArrayRef> {
     let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
     from_text(texts, to, CastMode::Explicit)
 }
 
-/// Arrays written as `{1,NULL}` or `[1,null]`; what is no array is null, or an error in the modes
-/// that are strict.
+/// Parses arrays written as `{1,NULL}` or `[1,null]`. A malformed array is null, or an error in a
+/// strict mode.
 fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> Result<ArrayRef> {
     build_arrays(texts.len(), dimensions, |row, out| {
         let text = texts.is_valid(row).then(|| texts.value(row));
@@ -46,7 +46,7 @@ fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> 
     })
 }
 
-/// Lengths of time; what is none is null, or an error in the modes that are strict.
+/// Parses periods. A malformed period is null, or an error in a strict mode.
 fn periods_from_text(texts: &StringViewArray, mode: CastMode) -> Result<ArrayRef> {
     let cell = |text: Option<&str>| {
         let Some(text) = text else { return Ok(None) };
@@ -125,7 +125,7 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
     }
 }
 
-/// The bytes of texts; one with digits or a backslash that mean none is an error.
+/// Parses strings as bytes; an invalid hexadecimal or escape sequence is an error.
 fn bytes(texts: &StringViewArray) -> Result<ArrayRef> {
     let values = texts.iter().map(|text| match text.map(|text| (text, parse::bytes(text))) {
         Some((text, None)) => {
@@ -136,8 +136,8 @@ fn bytes(texts: &StringViewArray) -> Result<ArrayRef> {
     Ok(Arc::new(values.collect::<Result<LargeBinaryArray>>()?))
 }
 
-/// Parses a column of text; in a strict mode what does not parse is an error. Addresses and ids
-/// are compared for equality only, where a bad text is just unequal.
+/// Parses a column of strings; in a strict mode a string that does not parse is an error. IPv4
+/// addresses are only compared for equality, where a malformed string is simply unequal.
 fn parse_column<T: Lane>(
     texts: &StringViewArray,
     to: SqlType,
@@ -151,7 +151,7 @@ fn parse_column<T: Lane>(
         let Some(text) = texts.get(row) else { return Ok(None) };
         match parse(text).filter(|value| !value.is_null_value()) {
             None if strict && !means_null(text, to) => {
-                // What is written as one character is one.
+                // A string of one character is reported as a CHAR.
                 let is_unit = mode == CastMode::Insert && text.encode_utf16().count() == 1;
                 let from = if is_unit { SqlType::Char } else { SqlType::String };
                 Err(invalid(inconvertible_value(text, from, to)))
@@ -161,7 +161,7 @@ fn parse_column<T: Lane>(
     })
 }
 
-/// Whether a text that does not parse names the type's null rather than nonsense.
+/// Whether a string that does not parse means the type's null instead of being malformed.
 fn means_null(text: &str, to: SqlType) -> bool {
     let number = to.is_integer() || to.is_floating();
     text.is_empty() && is_time(to)

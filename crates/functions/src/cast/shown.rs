@@ -1,4 +1,4 @@
-//! Values as text, and symbols, whose text is shared.
+//! Values as strings, and symbols, which share their strings.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use super::number::{integers, primitive};
 use crate::column::internal;
 use crate::text::parse;
 
-/// The texts of a SYMBOL column as views into its dictionary.
+/// Returns the strings of a SYMBOL column as views into its dictionary.
 pub(crate) fn symbol_texts(array: &ArrayRef) -> Result<ArrayRef> {
     let symbols = array
         .as_any()
@@ -32,7 +32,7 @@ pub(crate) fn symbol_texts(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(take(&StringViewArray::from(values), symbols.keys(), None)?)
 }
 
-/// A SYMBOL column with a dictionary of its own.
+/// Builds a SYMBOL column with its own dictionary.
 pub(crate) fn symbols(texts: &ArrayRef) -> Result<ArrayRef> {
     let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
     let mut builder = StringDictionaryBuilder::<Int32Type>::new();
@@ -42,7 +42,7 @@ pub(crate) fn symbols(texts: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(builder.finish()))
 }
 
-/// Any column as text.
+/// Converts any column to strings.
 pub(crate) fn text(array: &ArrayRef, from: SqlType, mode: CastMode) -> Result<ArrayRef> {
     if is_plain_text(from) {
         return Ok(Arc::clone(array));
@@ -67,7 +67,7 @@ pub(crate) fn text(array: &ArrayRef, from: SqlType, mode: CastMode) -> Result<Ar
     Ok(Arc::new(builder.finish()))
 }
 
-/// A column that is to become text, its type decided once.
+/// Writes a column as strings; its type is matched once.
 enum TextWriter<'a> {
     Flags(&'a BooleanArray),
     Integers(Int64Array),

@@ -16,7 +16,7 @@ use super::shown::{symbol_texts, text};
 use super::{cast, cast_value};
 use crate::column::Call;
 
-/// Casts one value and shows it as text.
+/// Casts one value and returns it as a string.
 fn shown(value: ScalarValue, from: SqlType, to: SqlType, mode: CastMode) -> Option<String> {
     let arguments = [ColumnarValue::Scalar(value)];
     let array =
@@ -37,7 +37,7 @@ fn view(text: &str) -> ScalarValue {
 }
 
 #[test]
-fn integers_keep_their_low_bits() {
+fn integer_casts_keep_the_low_bits() {
     let long = |value| ScalarValue::Int64(Some(value));
     assert_eq!(explicit(long(70_000), SqlType::Long, SqlType::Short).unwrap(), "4464");
     assert_eq!(explicit(long(70_000), SqlType::Long, SqlType::Byte).unwrap(), "112");
@@ -63,7 +63,7 @@ fn doubles_truncate_or_become_null() {
 }
 
 #[test]
-fn text_converts_or_is_null() {
+fn text_converts_or_becomes_null() {
     for (text, to, expected) in [
         ("12", SqlType::Byte, Some("12")),
         ("abc", SqlType::Byte, Some("0")),
@@ -89,7 +89,7 @@ fn text_converts_or_is_null() {
 }
 
 #[test]
-fn strict_modes_name_the_value() {
+fn strict_modes_report_the_value() {
     let arguments = [ColumnarValue::Scalar(view("abc"))];
     let call = Call { arguments: &arguments, rows: 1, random: None };
     let error = convert(&call, SqlType::String, SqlType::Int, CastMode::Implicit).unwrap_err();
@@ -101,7 +101,7 @@ fn strict_modes_name_the_value() {
 }
 
 #[test]
-fn a_character_is_its_digit() {
+fn a_digit_character_converts_to_its_number() {
     let unit = |unit: char| ScalarValue::UInt16(Some(unit as u16));
     assert_eq!(explicit(unit('7'), SqlType::Char, SqlType::Double).unwrap(), "7.0");
     let arguments = [ColumnarValue::Scalar(unit('A'))];
@@ -113,7 +113,7 @@ fn a_character_is_its_digit() {
 }
 
 #[test]
-fn times_rescale() {
+fn times_convert_between_units() {
     let micros = ScalarValue::TimestampMicrosecond(Some(1_500), None);
     assert_eq!(
         explicit(micros.clone(), SqlType::Timestamp, SqlType::Date).unwrap(),
@@ -127,7 +127,7 @@ fn times_rescale() {
 }
 
 #[test]
-fn numbers_are_the_low_bits_of_a_long256() {
+fn numbers_become_the_low_bits_of_a_long256() {
     let wide = |value, from| explicit(value, from, SqlType::Long256);
     let long = |value| wide(ScalarValue::Int64(value), SqlType::Long);
     assert_eq!(long(Some(1_000)).unwrap(), "0x03e8");
@@ -139,7 +139,7 @@ fn numbers_are_the_low_bits_of_a_long256() {
 }
 
 #[test]
-fn impossible_casts_are_refused() {
+fn impossible_casts_are_rejected() {
     let column = datafusion_expr::col("a");
     let error = cast(column.clone(), SqlType::Boolean, SqlType::Uuid, CastMode::Explicit);
     assert_eq!(
@@ -151,7 +151,7 @@ fn impossible_casts_are_refused() {
 }
 
 #[test]
-fn a_value_is_cast_as_a_column_of_it() {
+fn a_constant_casts_like_a_column() {
     use SqlType as T;
     let types = [
         (T::Boolean, ScalarValue::Boolean(Some(true))),

@@ -1,4 +1,4 @@
-//! The clock of the host, intervals, and times that grow from row to row.
+//! The host clock, intervals, and timestamps that advance from row to row.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -58,7 +58,7 @@ pub(super) fn bound_of(call: &Call<'_>, column: usize) -> Result<ArrayRef> {
     }))
 }
 
-/// The day `shift` days from now in the first argument's zone, both ends included.
+/// Returns the day `shift` days from now in the first argument's zone, both ends inclusive.
 pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     let name = if call.arguments.is_empty() { None } else { call.constant_text(0)? };
     let zone = match name {
@@ -74,7 +74,7 @@ pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     interval_of(call.rows, |_| Some((lo, hi - 1)))
 }
 
-/// The steps so far are kept from batch to batch of one statement.
+/// The elapsed steps carry over from batch to batch of a statement.
 pub(super) fn sequence(call: &Call<'_>, elapsed: &Mutex<i64>) -> Result<ArrayRef> {
     let (at, unit) = times(call, 0)?;
     let steps = call.primitive::<Int64Type>(1)?;

@@ -1,4 +1,4 @@
-//! Parts of a time: year, quarter, day of the week, …
+//! Fields of a time: year, quarter, day of the week, …
 
 use std::sync::Arc;
 
@@ -39,12 +39,12 @@ pub(super) enum Part {
     Nanos,
     Epoch,
     Julian,
-    /// Of a zone: times are in UTC.
+    /// The zone offset, which is 0: times are in UTC.
     Offset,
     DaysInMonth,
 }
 
-/// Days from the beginning of the Julian calendar's count to 1970.
+/// Days from the start of the Julian day count to 1970.
 const JULIAN_EPOCH_DAYS: i64 = 2_440_588;
 
 impl Part {
@@ -75,7 +75,7 @@ impl Part {
         })
     }
 
-    /// The least and the greatest value, where these are near whatever the time is.
+    /// Returns the minimum and maximum value, if they are small and independent of the time.
     pub(super) fn range(self) -> Option<(i64, i64)> {
         Some(match self {
             Self::Quarter => (1, 4),
@@ -103,8 +103,8 @@ impl Part {
         })
     }
 
-    /// The length, in seconds, of the aligned intervals in which the part is constant; 0: shorter
-    /// than a second.
+    /// Length, in seconds, of the aligned intervals in which the field is constant; 0 if they are
+    /// shorter than a second.
     fn period(self) -> i64 {
         match self {
             Self::Hour => 3_600,
@@ -120,8 +120,8 @@ impl Part {
         }
     }
 
-    /// The part of one time after another. It is computed where a period begins, so that times in
-    /// their order cost little.
+    /// Computes the field for one time after another. The field is cached until its period ends, so
+    /// that nearby times are cheap.
     fn of_each(self, unit: TimestampUnit) -> impl FnMut(i64) -> i64 {
         let length = self.period() * unit.per_second();
         let (mut start, mut known, mut part) = (0, 0, 0);
@@ -187,7 +187,7 @@ pub(super) fn part(call: &Call<'_>, index: usize, part: Part) -> Result<ArrayRef
     Ok(Arc::new(Int32Array::new(parts.into(), times.nulls().cloned())))
 }
 
-/// The part that a call asks for; the binder passes the unit as a constant text.
+/// Returns the requested field; the binder passes its name as constant text.
 pub(super) fn part_asked(bound: &Bound<'_>) -> std::result::Result<Part, ResolveError> {
     let name = bound.arguments[0].text().unwrap_or_default();
     Part::parse(&name).ok_or_else(|| {
@@ -196,12 +196,12 @@ pub(super) fn part_asked(bound: &Bound<'_>) -> std::result::Result<Part, Resolve
     })
 }
 
-/// The least and the greatest value of the part that a call asks for.
+/// Returns the minimum and maximum value of the requested field.
 pub(super) fn range_asked(arguments: &[Argument]) -> Option<(i64, i64)> {
     Part::parse(&arguments.first()?.text()?)?.range()
 }
 
-/// `date_part(part, time)`: with its fraction where seconds have one.
+/// `date_part(part, time)`: seconds include their fraction.
 pub(super) fn date_part(bound: &Bound<'_>) -> Made {
     let part_of = part_asked(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -228,13 +228,13 @@ pub(super) fn date_part(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// What is past of a time's minute, in parts of a second.
+/// Returns the time since the start of the minute, in fractions of a second.
 fn of_minute(value: i64, unit: TimestampUnit, per_second: f64) -> f64 {
     let past = value.rem_euclid(unit.per_second() * 60);
     past as f64 * per_second / unit.per_second() as f64
 }
 
-/// `extract(part FROM time)`; `long`: as a LONG.
+/// `extract(part FROM time)`; `long` selects a LONG result.
 pub(super) fn extract(bound: &Bound<'_>, long: bool) -> Made {
     let part_of = part_asked(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -280,10 +280,10 @@ mod tests {
         Part::DaysInMonth,
     ];
 
-    /// Times in any order, many of them near others: each has the part that it has alone, and this
-    /// lies in the range of the part.
+    /// Times in any order, many of them close to each other: each has the same field value as when
+    /// computed separately, and the value lies in the field's range.
     #[test]
-    fn times_beside_others_have_the_parts_that_they_have_alone() {
+    fn times_in_any_order_have_the_same_fields_as_alone() {
         let mut seed = 31_u64;
         let mut random = move |bound: i64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,4 +1,4 @@
-//! Grids of steps: floors, ceilings and truncation.
+//! Time grids: floor, ceiling and truncation.
 
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ impl Step {
         (known && number > 0 && number <= i64::from(i32::MAX)).then_some(Self { number, letter })
     }
 
-    /// The start of the step that holds `value`, counted from `origin` or from the calendar.
+    /// Returns the start of the step that contains `value`, counted from `origin` or from the
+    /// calendar.
     fn floor(self, value: i64, origin: Option<i64>, unit: TimestampUnit) -> Option<i64> {
         if let Some(nanos) = fixed_nanos(self.letter) {
             let length = self.number.checked_mul(nanos)? / unit.nanos();
@@ -46,7 +47,7 @@ impl Step {
         floor_to_months(value, months, origin.unwrap_or(0), unit.per_day())
     }
 
-    /// Whether every instant of the unit is on the grid.
+    /// Whether every timestamp of the unit is on the grid.
     fn is_one_unit(self, unit: TimestampUnit) -> bool {
         let nanos = fixed_nanos(self.letter).and_then(|nanos| nanos.checked_mul(self.number));
         nanos.is_some_and(|nanos| nanos <= unit.nanos())
@@ -87,13 +88,13 @@ pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
             let origin = origin(row).filter(|_| with_origin);
             let origin = origin.and_then(|origin| origin_unit.convert(origin, unit));
             let local = zone.map_or(value, |zone| zone.to_local(value, per_second));
-            // A clock reading, as in the reference.
+            // The result is local time, as in the reference.
             step.floor(local.checked_sub(shift)?, origin, unit)?.checked_add(shift)
         }))
     }))
 }
 
-/// A text that must not vary by row; `None` where it is left out or null.
+/// Returns a text argument that must be constant; `None` if it is omitted or null.
 fn constant_text(bound: &Bound<'_>, index: usize) -> Result<Option<String>, ResolveError> {
     match bound.arguments.get(index) {
         Some(argument) if argument.constant.is_none() => {
@@ -109,7 +110,8 @@ pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
         let stays = step.is_one_unit(unit);
-        // An instant on the grid moves to the next step, as in the reference, unless all are on it.
+        // As in the reference, a timestamp on the grid moves to the next step, unless every
+        // timestamp is.
         Ok(build_times(call.rows, unit, |row| {
             if stays { at(row) } else { step.next(step.floor(at(row)?, None, unit)?, unit) }
         }))
@@ -152,7 +154,7 @@ pub(super) fn date_trunc(bound: &Bound<'_>) -> Made {
         }
     };
     let step = Step { number, letter };
-    // Decades start at year 0, centuries and millennia at year 1.
+    // Decades are counted from year 0, centuries and millennia from year 1.
     let first = match number {
         10 => Some(CivilDate { year: 0, month: 1, day: 1 }),
         100 | 1_000 => Some(CivilDate { year: 1, month: 1, day: 1 }),

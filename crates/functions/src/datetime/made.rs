@@ -1,4 +1,4 @@
-//! Times out of numbers, and as text by `PostgreSQL`'s patterns.
+//! Times built from numbers, and times formatted with `PostgreSQL`'s patterns.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ pub(super) fn make_date(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Seconds since 1970 as a time; null beyond the range. Only numbers are seconds.
+/// Converts seconds since 1970 to a time; null if out of range. Only numbers are seconds.
 pub(super) fn of_epoch(bound: &Bound<'_>) -> Made {
     let from = bound.arguments[0].sql_type;
     if !from.is_integer() && !matches!(from, SqlType::Float | SqlType::Double | SqlType::Null) {
@@ -89,11 +89,11 @@ pub(super) fn of_epoch(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// The last number that `next_id` has given.
+/// The last id that `next_id` returned.
 static LAST_ID: AtomicI64 = AtomicI64::new(0);
 
-/// Microseconds since 1970, each of them once in a process. Those of a later process are greater
-/// unless the clock went back, or more than a million numbers a second were given before it began.
+/// Returns microseconds since 1970, each value at most once per process. A later process returns
+/// greater ids, unless the clock went back or more than a million ids per second were drawn before.
 pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     let count = i64::try_from(call.rows).unwrap_or(i64::MAX);
     let now = clock_nanos() / 1_000;
@@ -103,7 +103,7 @@ pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |row| Some(first + row as i64)))
 }
 
-/// The refusal of `next_id(first, step)` that is no default of a column of whole numbers.
+/// Rejects `next_id(first, step)` outside the default of an integer column.
 pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
     Err(invalid(
         "next_id(first, step) is the default of a column of whole numbers; step is 1 or more",
@@ -113,7 +113,7 @@ pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
 /// The Julian day of 1970-01-01.
 const JULIAN_DAY_OF_1970: i64 = 2_440_588;
 
-/// Patterns of `to_char`, longer ones before those that they begin with.
+/// Patterns of `to_char`; a pattern precedes its own prefixes.
 const FIELDS: &[&str] = &[
     "HH24", "HH12", "HH", "MI", "MS", "SSSSS", "SSSS", "SS", "US", "FF1", "FF2", "FF3", "FF4",
     "FF5", "FF6", "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I",
@@ -123,14 +123,14 @@ const FIELDS: &[&str] = &[
     "tz", "OF",
 ];
 
-/// Letters to which names of months and days are filled up with blanks.
+/// Width in letters to which names of months and days are padded with blanks.
 const NAME_LETTERS: usize = 9;
 
 /// Months in Roman numerals, January first.
 const ROMAN_MONTHS: [&str; 12] =
     ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
-/// What follows a number of a time.
+/// The ordinal suffix of a number.
 #[derive(Debug, Clone, Copy)]
 enum Ordinal {
     None,
@@ -138,13 +138,13 @@ enum Ordinal {
     Lower,
 }
 
-/// A pattern as its parts.
+/// An element of a pattern.
 enum Piece {
-    /// A part of the time, with leading zeros unless FM precedes it.
+    /// A field of the time, with leading zeros unless FM precedes it.
     Field {
         name: &'static str,
         is_padded: bool,
-        /// `TH`, `th` behind it: 1st, 2nd.
+        /// A `TH` or `th` suffix: 1ST, 2nd.
         ordinal: Ordinal,
     },
     Text(String),
@@ -192,9 +192,9 @@ fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
     Ok(pieces)
 }
 
-/// Numbers may be asked for in small letters: `yyyy-mm-dd`.
+/// Whether a numeric field is written in lower case: `yyyy-mm-dd`.
 fn is_lower_of(text: &str, field: &str) -> bool {
-    // These have a form of their own in small letters.
+    // These fields have a separate lower-case form.
     let is_name = matches!(
         field,
         "MONTH"
@@ -225,7 +225,7 @@ pub(super) fn to_char(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// `to_char(length, pattern)`.
+/// `to_char(period, pattern)`.
 pub(super) fn length_to_char(bound: &Bound<'_>) -> Made {
     let known = known_pieces(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -233,13 +233,13 @@ pub(super) fn length_to_char(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// The parts of a constant pattern.
+/// Parses a constant pattern.
 fn known_pieces(bound: &Bound<'_>) -> std::result::Result<Option<Vec<Piece>>, ResolveError> {
     let known = bound.arguments[1].text().map(|text| pieces(&text)).transpose();
     known.map_err(|message| ResolveError::InvalidArgument { index: 1, message })
 }
 
-/// Values by the pattern of their row; `write` writes a part of one.
+/// Formats values by the pattern of their row; `write` writes one field.
 fn written<T: Copy>(
     call: &Call<'_>,
     known: Option<&[Piece]>,
@@ -283,7 +283,7 @@ fn written<T: Copy>(
     })
 }
 
-/// A part of a length of time: its years, months and days, and hours as many as there are.
+/// Writes a field of a period: its years, months and days, and all of its hours.
 fn write_length_field(
     field: &str,
     is_padded: bool,
@@ -311,14 +311,14 @@ fn write_length_field(
     Ok(())
 }
 
-/// A number in so many digits at least, the sign apart.
+/// Writes a number with at least `width` digits, not counting the sign.
 fn write_number(number: i64, width: usize, out: &mut String) {
     let sign = if number < 0 { "-" } else { "" };
-    // A String takes what is written to it.
+    // Writing to a String cannot fail.
     let _ = write!(out, "{sign}{:0width$}", number.unsigned_abs());
 }
 
-/// A part of a time that is no number; `None` for the others.
+/// Returns a field that is written as a word; `None` for numeric fields.
 fn name_of(field: &str, is_padded: bool, date: CivilDate, is_morning: bool) -> Option<String> {
     let month = MONTHS[usize::from(date.month).clamp(1, 12) - 1];
     let roman = ROMAN_MONTHS[usize::from(date.month).clamp(1, 12) - 1];
@@ -351,7 +351,7 @@ fn name_of(field: &str, is_padded: bool, date: CivilDate, is_morning: bool) -> O
         "A.M." | "P.M." | "a.m." | "p.m." => either("A.M.", "P.M.", is_morning),
         "AD" | "BC" | "ad" | "bc" => either("AD", "BC", date.year > 0),
         "A.D." | "B.C." | "a.d." | "b.c." => either("A.D.", "B.C.", date.year > 0),
-        // Every time is one of UTC.
+        // All times are in UTC.
         "TZ" => "UTC".to_owned(),
         "tz" => "utc".to_owned(),
         "TZH" | "OF" => "+00".to_owned(),
@@ -372,7 +372,7 @@ fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) -> R
     let twelve = if hour % 12 == 0 { 12 } else { hour % 12 };
     let weekday = i64::from(date.iso_weekday());
     let (iso_year, iso_week) = date.iso_week();
-    // There is no year 0: before year 1 is 1 BC.
+    // There is no year 0: 1 BC precedes year 1.
     let of_era = |year: i32| i64::from(if year < 1 { 1 - year } else { year });
     let (year, iso_year) = (of_era(date.year), of_era(iso_year));
     let (number, width) = match field {
@@ -418,7 +418,7 @@ fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) -> R
     Ok(())
 }
 
-/// A number of so many digits, which FM does not shorten.
+/// Writes a number with this many digits, which FM does not shorten.
 fn write_fixed(number: i64, digits: usize, out: &mut String) -> Result<()> {
     write_number(number, digits, out);
     Ok(())

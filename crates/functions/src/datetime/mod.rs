@@ -1,5 +1,5 @@
-//! Date and time functions. Kernels work in the argument's own unit; calendar fields go through
-//! microseconds.
+//! Date and time functions. Kernels work in the argument's own unit; calendar fields are computed
+//! in microseconds.
 
 mod clocks;
 mod fields;
@@ -40,8 +40,8 @@ use crate::number::pattern;
 use crate::signature::Param::{Is, Number, Text, Time};
 use crate::signature::{Function, Gives, Overload, direct, made, near, pure, volatile};
 
-/// An instant of microseconds in nanoseconds, at the end of their range where it lies beyond it: of
-/// two instants the later is never the earlier one.
+/// Converts microseconds to nanoseconds and saturates at the ends of their range, which keeps the
+/// order of timestamps.
 #[must_use]
 pub fn in_nanoseconds(micros: Expr) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
@@ -62,7 +62,7 @@ pub fn in_nanoseconds(micros: Expr) -> Expr {
 
 const TIME: &[crate::signature::Param] = &[Time];
 
-/// A grid of steps of a length, over the times of the second argument.
+/// A PERIOD grid over the times of the second argument.
 const fn steps(takes: &'static [crate::signature::Param]) -> Overload {
     made(takes, Gives::SameAs(1), |_| Ok(Arc::new(time_bucket)))
 }

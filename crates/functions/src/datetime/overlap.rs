@@ -1,4 +1,4 @@
-//! `(start, end) OVERLAPS (start, end)`, and with lengths instead of ends.
+//! `(start, end) OVERLAPS (start, end)`; an end may be given as a period.
 
 use arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -11,14 +11,14 @@ use crate::column::{Call, build_flags};
 /// A time in nanoseconds.
 type Nanos = i128;
 
-/// Start and end of a row's range; null where unknown.
+/// Start and end of a row's range; `None` where null.
 type RangeOf = Box<dyn Fn(usize) -> (Option<Nanos>, Option<Nanos>)>;
 
 fn nanos(value: i64, unit: TimestampUnit) -> Nanos {
     i128::from(value) * i128::from(unit.nanos())
 }
 
-/// Start and end by row, of which either may be null; the end is a length where `has_length`.
+/// Reads start and end by row, each of which may be null; with `has_length`, the end is a period.
 fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
     let (from, unit) = times(call, start)?;
     if has_length {
@@ -36,7 +36,7 @@ fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
     }))
 }
 
-/// The earlier bound, and the later one where it is known.
+/// Returns the earlier bound, and the later bound if known.
 fn in_order((start, end): (Option<Nanos>, Option<Nanos>)) -> Option<(Nanos, Option<Nanos>)> {
     match (start, end) {
         (Some(start), Some(end)) => Some((start.min(end), Some(start.max(end)))),
@@ -45,8 +45,8 @@ fn in_order((start, end): (Option<Nanos>, Option<Nanos>)) -> Option<(Nanos, Opti
     }
 }
 
-/// Whether two ranges have a time in common; their ends do not belong to them, a range without
-/// length is its start. Unknown, which is false, as in `PostgreSQL`, where a missing bound decides.
+/// Whether two ranges overlap. Their ends are exclusive; an empty range is its start. As in
+/// `PostgreSQL`, a missing bound can make the result unknown, which is false here.
 fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bool {
     let (first, last) = if one.0 <= other.0 { (one, other) } else { (other, one) };
     if first.0 == last.0 {
@@ -55,7 +55,7 @@ fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bo
     first.1.is_some_and(|end| last.0 < end)
 }
 
-/// `overlaps(start, end, start, end)`; `has_length` tells which ends are lengths.
+/// `overlaps(start, end, start, end)`; `has_length` says which ends are periods.
 pub(super) fn overlaps(call: &Call<'_>, has_length: [bool; 2]) -> Result<ArrayRef> {
     let (one, other) = (range(call, 0, has_length[0])?, range(call, 2, has_length[1])?);
     Ok(build_flags(call.rows, |row| {

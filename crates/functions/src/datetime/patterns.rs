@@ -1,4 +1,4 @@
-//! Times as text and out of text.
+//! Formatting and parsing of times.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::column::{Call, stopped, try_build_text};
 use crate::resolve::{Argument, ResolveError};
 use crate::signature::Bound;
 
-/// The argument that is a pattern.
+/// Index of the pattern argument.
 const PATTERN: usize = 1;
 
-/// The pattern, where it is the same for all rows.
+/// Returns the pattern, if it is constant.
 fn pattern_of(bound: &Bound<'_>) -> Result<Option<TimestampPattern>, ResolveError> {
     let text = bound.arguments.get(PATTERN).and_then(Argument::text);
     text.map(|text| TimestampPattern::compile(&text))
@@ -45,7 +45,7 @@ pub(super) fn to_str(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// A day, `2026-11-21`, as DATE; null where the text is another one.
+/// Parses a day, `2026-11-21`, as DATE; null for any other string.
 pub(super) fn from_day(_: &Bound<'_>) -> Made {
     let pattern = TimestampPattern::compile("yyyy-MM-dd")
         .map_err(|error| ResolveError::InvalidArgument { index: 0, message: error.message })?;
@@ -57,7 +57,7 @@ pub(super) fn from_day(_: &Bound<'_>) -> Made {
     }))
 }
 
-/// Reads text by a pattern, or as ISO when there is none.
+/// Parses a string by a pattern, or as ISO without a pattern.
 pub(super) fn from_str(bound: &Bound<'_>) -> Made {
     let known = pattern_of(bound)?;
     let iso = bound.types.len() == 1;

@@ -1,4 +1,4 @@
-//! Lengths of time: adding one to a time, computing and comparing with them, grids of them.
+//! PERIOD values: adding them to times, arithmetic, comparison and grids.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use crate::operator::infix::{function_name, operator};
 use crate::resolve::{Argument, ResolveError, ResolvedOperator};
 use crate::signature::Bound;
 
-/// 2000-01-03, a Monday, in microseconds: where grids of `time_bucket` begin.
+/// 2000-01-03, a Monday, in microseconds: the origin of `time_bucket` grids.
 const FIRST_BUCKET: i64 = 946_857_600_000_000;
-/// 2000-01-01: where its grids of months begin.
+/// 2000-01-01 in microseconds: the origin of month grids.
 const FIRST_MONTH: i64 = 946_684_800_000_000;
 
-/// A PERIOD argument by row.
+/// Reads a PERIOD argument by row.
 pub(super) fn periods(
     call: &Call<'_>,
     index: usize,
@@ -36,7 +36,7 @@ pub(super) fn periods(
     Ok(move |row: usize| values.get(row).map(Period::from))
 }
 
-/// A PERIOD column; what is out of range is an error.
+/// Builds a PERIOD column; a value out of range is an error.
 pub(crate) fn build_periods(
     rows: usize,
     value: impl Fn(usize) -> Option<Option<Period>>,
@@ -52,7 +52,7 @@ pub(crate) fn build_periods(
     Ok(Arc::new(cells?))
 }
 
-/// The error of a text that is no length.
+/// The error message for malformed period text.
 pub(crate) fn refusal(text: &str) -> String {
     let shown: String = text.chars().take(40).collect();
     format!("invalid interval: '{shown}', expected for example '1 month 2 days 03:04:05'")
@@ -141,7 +141,7 @@ pub(crate) fn negation() -> Kernel {
     })
 }
 
-/// What lengths are compared and sorted by, as a LONG.
+/// Returns the sort key of a period as a LONG.
 pub fn period_order(period: Expr) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let lengths = periods(call, 0)?;
@@ -154,10 +154,10 @@ pub fn period_order(period: Expr) -> Expr {
     )
 }
 
-/// A part of a length, and its name.
+/// A component of a period and its name.
 type LengthPart = (&'static str, fn(Period) -> i64);
 
-/// The months, days and microseconds of a length, each a LONG that sums add up.
+/// Returns the months, days and microseconds of a period, each a LONG that can be summed.
 #[must_use]
 pub fn period_parts(period: &Expr) -> [Expr; 3] {
     let parts: [LengthPart; 3] = [
@@ -177,7 +177,7 @@ pub fn period_parts(period: &Expr) -> [Expr; 3] {
     })
 }
 
-/// The length that has these months, days and microseconds.
+/// Builds a period from months, days and microseconds.
 #[must_use]
 pub fn period_of_parts(parts: Vec<Expr>) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
@@ -211,7 +211,7 @@ pub(super) fn make_interval(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// A function of one length that may be out of range.
+/// Applies a function to one period; a result out of range is an error.
 pub(super) fn mapped(
     call: &Call<'_>,
     value: impl Fn(Period) -> Option<Period>,
@@ -229,7 +229,7 @@ pub(super) fn age(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// A part of a length as DOUBLE; `None` for parts that only times have.
+/// Returns a field of a period as DOUBLE; `None` for fields that only times have.
 fn part_of(period: Period, part: Part) -> Option<f64> {
     let Period { months, days, micros } = period;
     let seconds = (micros % MICROS_PER_MINUTE) as f64 / MICROS_PER_SECOND as f64;
@@ -247,7 +247,7 @@ fn part_of(period: Period, part: Part) -> Option<f64> {
         Part::MillisOfMinute => seconds * 1e3,
         Part::MicrosOfMinute => seconds * 1e6,
         Part::NanosOfMinute => seconds * 1e9,
-        // A year has 365.25 days here, as in PostgreSQL.
+        // As in PostgreSQL, a year has 365.25 days here.
         Part::Epoch => {
             let whole_days =
                 f64::from(months / 12) * 365.25 + f64::from(months % 12) * 30.0 + f64::from(days);
@@ -257,7 +257,7 @@ fn part_of(period: Period, part: Part) -> Option<f64> {
     })
 }
 
-/// `date_part(part, length)` and `extract(part FROM length)`.
+/// `date_part(part, period)` and `extract(part FROM period)`.
 pub(super) fn parts_asked(bound: &Bound<'_>) -> Made {
     let part = part_asked(bound)?;
     if part_of(Period::default(), part).is_none() {
@@ -271,7 +271,7 @@ pub(super) fn parts_asked(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// `date_trunc(part, length)`: what is smaller than the part is cut off.
+/// `date_trunc(part, period)`: clears all fields smaller than `part`.
 pub(super) fn truncated(bound: &Bound<'_>) -> Made {
     let part = part_asked(bound)?;
     if cut(Period::default(), part).is_none() {
@@ -306,7 +306,7 @@ fn cut(length: Period, part: Part) -> Option<Period> {
     })
 }
 
-/// `time AT TIME ZONE length`: what the clocks show that are so far ahead of UTC.
+/// `time AT TIME ZONE period`: the local time at this offset from UTC.
 pub(super) fn ahead(call: &Call<'_>) -> Result<ArrayRef> {
     let lengths = periods(call, 0)?;
     let (at, unit) = times(call, 1)?;

@@ -1,4 +1,4 @@
-//! Moving a time and measuring the distance of two.
+//! Adding to a time and measuring the distance between two times.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ fn is_unit(letter: char) -> bool {
     fixed_nanos(letter).or_else(|| unit_months(letter)).is_some()
 }
 
-/// What is known of a unit before the first row.
+/// The unit argument, as far as it is known before the first row.
 enum KnownUnit {
-    /// It varies by row.
+    /// The unit varies by row.
     Unknown,
     Letter(char),
-    /// A constant that is no unit.
+    /// A constant that is not a unit.
     Invalid,
 }
 
@@ -50,7 +50,7 @@ fn period(bound: &Bound<'_>, index: usize) -> Result<Option<char>, ResolveError>
     }
 }
 
-/// The unit of a row, for a unit that is not constant.
+/// Returns the unit of a row, for a unit that is not constant.
 fn letter_at(letters: &Texts, known: Option<char>, row: usize) -> Option<char> {
     known.or_else(|| letters.get(row)?.chars().next().filter(|letter| is_unit(*letter)))
 }
@@ -60,7 +60,7 @@ pub(super) fn dateadd(bound: &Bound<'_>) -> Made {
         let types = types_of(bound.arguments);
         return Err(ResolveError::NoOverload { name: "dateadd".into(), types });
     }
-    // A parameter without a value yet is not known to be null.
+    // A parameter without a value is not treated as null.
     for (index, what) in ["period", "stride"].into_iter().enumerate() {
         if bound.arguments[index].constant.as_ref().is_some_and(ScalarValue::is_null) {
             let message = format!("`null` is not a valid {what}");
@@ -90,7 +90,7 @@ pub(super) fn dateadd(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// Complete units between two instants, whichever is the earlier.
+/// Returns the complete units between two timestamps, in either order.
 fn difference(a: i64, b: i64, letter: char, unit: TimestampUnit) -> Option<i64> {
     let (low, high) = (a.min(b), a.max(b));
     if let Some(nanos) = fixed_nanos(letter) {
@@ -114,7 +114,7 @@ fn difference(a: i64, b: i64, letter: char, unit: TimestampUnit) -> Option<i64> 
     Some(if letter == 'M' { months } else { months / 12 })
 }
 
-/// A LONG; for a constant unit that is none, the null of a time.
+/// Returns LONG, or a timestamp type (the result is null) if a constant unit is invalid.
 pub(super) fn difference_type(types: &[SqlType], arguments: &[Argument]) -> SqlType {
     match known_unit(&arguments[0]) {
         KnownUnit::Invalid if types[1..].contains(&SqlType::TimestampNs) => SqlType::TimestampNs,

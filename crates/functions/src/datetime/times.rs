@@ -1,4 +1,4 @@
-//! Columns of instants: read in their own unit, and built.
+//! Timestamp columns: reading them in their own unit, and building them.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ pub(super) type Made = std::result::Result<Kernel, ResolveError>;
 pub(super) type Us = TimestampMicrosecondType;
 pub(super) type Ns = TimestampNanosecondType;
 
-/// A time argument as numbers of its own unit: one where it is the same in each row, as many as
-/// there are rows otherwise.
+/// Returns a time argument as integers in its own unit: one value for a scalar, otherwise one per
+/// row.
 pub(super) fn ticks_of(call: &Call<'_>, index: usize) -> Result<(Int64Array, bool, TimestampUnit)> {
     let (array, scalar) = call.array(index)?;
     let unit = match array.data_type() {
@@ -34,7 +34,7 @@ pub(super) fn ticks_of(call: &Call<'_>, index: usize) -> Result<(Int64Array, boo
     Ok((wide.as_primitive::<Int64Type>().clone(), scalar, unit))
 }
 
-/// A time argument by row, in its own unit.
+/// Reads a time argument by row, in its own unit.
 pub(super) fn times(
     call: &Call<'_>,
     index: usize,
@@ -59,7 +59,7 @@ pub(super) fn build_times(
     }
 }
 
-/// The same, for instants whose computation can fail.
+/// Like [`build_times`], for timestamps whose computation can fail.
 pub(super) fn try_build_times(
     rows: usize,
     unit: TimestampUnit,
@@ -72,7 +72,7 @@ pub(super) fn try_build_times(
     }
 }
 
-/// A floor toward the past into microseconds.
+/// Converts to microseconds, rounding down.
 pub(super) fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
     match unit {
         TimestampUnit::Millis => value.saturating_mul(1_000),
@@ -81,10 +81,10 @@ pub(super) fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
     }
 }
 
-/// 2000-01-01 in seconds: the zero of `PostgreSQL`, which half of a digit is rounded away from.
+/// 2000-01-01 in seconds: `PostgreSQL`'s epoch. Half a digit is rounded away from it.
 const YEAR_2000: i64 = 946_684_800;
 
-/// A time with so many digits of a second, rounded.
+/// Rounds a time to this many digits of a second.
 #[must_use]
 pub fn rounded_time(time: Expr, of: SqlType, digits: u32) -> Expr {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {

@@ -1,4 +1,4 @@
-//! Clocks of time zones.
+//! Conversions between UTC and time zones.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn zone_argument(
     }
 }
 
-/// The zone of each row: one for all when it is constant.
+/// The zone of each row, or one zone for all rows if it is constant.
 pub(super) struct Zones {
     known: Option<Zone>,
     names: Texts,
@@ -48,7 +48,8 @@ impl Zones {
     }
 }
 
-/// Between UTC and the clocks of a zone; `places` are those of the time and of the zone.
+/// Converts between UTC and a zone's local time; `places` are the argument indexes of the time and
+/// the zone.
 pub(super) fn in_zone(bound: &Bound<'_>, places: (usize, usize), to_utc: bool) -> Made {
     let (time, zone) = places;
     let known = zone_argument(bound, zone)?;

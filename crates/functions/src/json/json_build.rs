@@ -1,4 +1,4 @@
-//! JSON out of values: objects, arrays, rows.
+//! JSON construction: objects, arrays, rows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::{Function, mismatch, resolved, special};
 use crate::text::bounded_text::BoundedText;
 
-/// What a value is read as: numbers and truth stay what they are, all else is text.
+/// Returns the type in which a value is read: numbers and booleans unchanged, all others as text.
 fn read_as(sql_type: SqlType) -> SqlType {
     match sql_type {
         SqlType::Boolean => SqlType::Boolean,
@@ -24,21 +24,21 @@ fn read_as(sql_type: SqlType) -> SqlType {
     }
 }
 
-/// How an object is written.
+/// How an object is formatted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// `{"a" : 1, "b" : 2}`
     Built,
     /// `{"a":1,"b":2}`
     Row,
-    /// `{"a": 1, "b": 2}`, sorted by length and name, the last of equal names.
+    /// `{"a": 1, "b": 2}`, sorted by name length and name; the last duplicate wins.
     Binary,
 }
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// The types values are read as, and which of them are JSON. Their calls are never folded: whether
-/// a text is JSON is seen by the call that made it.
+/// Returns the types in which values are read and which of them are JSON. The calls are never
+/// folded, because only the call that produced a string shows that it is JSON.
 fn read(arguments: &[Argument], is_name: fn(usize) -> bool) -> (Vec<SqlType>, Vec<bool>) {
     let own = |(index, argument): (usize, &Argument)| {
         if is_name(index) { SqlType::String } else { read_as(argument.sql_type) }
@@ -53,7 +53,7 @@ fn made(
     (types, json): (Vec<SqlType>, Vec<bool>),
     build: impl Fn(&Columns, usize, &mut BoundedText) -> Result<bool> + Send + Sync + 'static,
 ) -> ResolvedScalar {
-    // Equal calls are one: whether their arguments are JSON tells them apart.
+    // Equal calls are merged, so the identity must include which arguments are JSON.
     let tag = json.iter().map(|is_json| if *is_json { 'j' } else { 'v' }).collect::<String>();
     let tag = Argument::constant(SqlType::String, ScalarValue::Utf8View(Some(tag)));
     let tagged: Vec<Argument> = arguments.iter().cloned().chain([tag]).collect();
@@ -77,7 +77,7 @@ impl Columns {
         column.is_null(if *is_scalar { 0 } else { row })
     }
 
-    /// A value as JSON.
+    /// Appends a value as JSON.
     fn push(&self, index: usize, row: usize, out: &mut BoundedText) -> Result<()> {
         let (column, is_scalar) = &self.cells[index];
         let row = if *is_scalar { 0 } else { row };
@@ -90,7 +90,7 @@ impl Columns {
         }
     }
 
-    /// The names of an object's pairs by the index of their value, in the order of its style.
+    /// Returns an object's names with the index of their value, in the order of its style.
     fn pairs(&self, row: usize, style: Style) -> Result<Vec<(usize, &str)>> {
         let mut pairs = Vec::with_capacity(self.cells.len() / 2);
         for index in (0..self.cells.len()).step_by(2) {
@@ -154,7 +154,7 @@ fn array(name: &'static str, arguments: &[Argument]) -> Resolved {
     }))
 }
 
-/// One value; a null is null, or the word where `is_item`.
+/// Converts one value; a null is SQL null, or the JSON word `null` if `is_item`.
 fn value(name: &'static str, is_item: bool, arguments: &[Argument]) -> Resolved {
     if arguments.len() != 1 {
         return Err(mismatch(name, std::iter::once(1), arguments));
@@ -168,7 +168,7 @@ fn value(name: &'static str, is_item: bool, arguments: &[Argument]) -> Resolved 
     }))
 }
 
-/// The items that were joined, between brackets.
+/// Puts brackets around the concatenated items.
 fn list(arguments: &[Argument]) -> Resolved {
     let name = "json_list";
     if arguments.len() != 1 {
@@ -186,7 +186,7 @@ fn list(arguments: &[Argument]) -> Resolved {
     }))
 }
 
-/// Whether an expression's text is JSON: a call made it.
+/// Whether an expression's string is JSON, because a JSON function produced it.
 #[must_use]
 pub fn is_json(expr: &Expr) -> bool {
     match expr {
@@ -218,9 +218,9 @@ fn push_value(out: &mut BoundedText, column: &ArrayRef, row: usize) -> Result<()
     Ok(())
 }
 
-/// A text as JSON writes it.
+/// Appends a quoted JSON string.
 pub(crate) fn push_quoted(out: &mut BoundedText, text: &str) {
-    // Each byte may become an escape of six.
+    // Each byte may become a six-byte escape sequence.
     if out.refuses(6 * text.len()) {
         return;
     }

@@ -1,4 +1,4 @@
-//! JSON: read and made.
+//! Reading and building JSON.
 
 pub(crate) mod json_build;
 pub(crate) mod read;

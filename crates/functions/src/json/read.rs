@@ -1,7 +1,6 @@
-//! `json_extract`: one value out of a JSON text, by a path of names and places.
+//! `json_extract`: extracts one value from a JSON document, by a path of names and indexes.
 //!
-//! A document is walked from its start to the value and no further; nothing is built of what lies
-//! beside the path.
+//! A document is read only up to the value, and nothing is built for values outside the path.
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::{Function, mismatch, resolved, special};
 use crate::text::parse;
 
-/// A document nested deeper than this is not read.
+/// Maximum nesting depth; a deeper document is not read.
 const MAX_DEPTH: usize = 1_000;
 
 /// A step of a path.
@@ -31,7 +30,7 @@ enum Step {
     Place(usize),
 }
 
-/// `$.name[2].other`, the `$` optional; `None` when the text is no path.
+/// Parses `$.name[2].other`, the `$` optional; `None` for an invalid path.
 fn parse_path(path: &str) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$').unwrap_or(path);
     let mut steps = Vec::new();
@@ -53,7 +52,7 @@ fn parse_path(path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A place in a document.
+/// A read position in a document.
 struct Reader<'t> {
     bytes: &'t [u8],
     at: usize,
@@ -73,7 +72,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// The inside of a text, its escapes as written.
+    /// Returns the inside of a string, escapes unresolved.
     fn text(&mut self) -> Option<&'t [u8]> {
         if !self.take(b'"') {
             return None;
@@ -91,7 +90,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Goes past a value and returns it as written.
+    /// Skips a value and returns it as written.
     fn value(&mut self) -> Option<&'t [u8]> {
         let first = self.peek()?;
         let start = self.at;
@@ -138,7 +137,7 @@ impl<'t> Reader<'t> {
         (self.at > start).then_some(())
     }
 
-    /// Moves to the value of a member or an element.
+    /// Moves to the value of an object member or array element.
     fn enter(&mut self, step: &Step) -> Option<()> {
         let (open, close) = match step {
             Step::Name(_) => (b'{', b'}'),
@@ -176,7 +175,7 @@ impl<'t> Reader<'t> {
 /// The value at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found<'t> {
-    /// The inside of a text, escapes as written.
+    /// The inside of a string, escapes unresolved.
     Text(&'t [u8]),
     /// JSON's null.
     Null,
@@ -184,14 +183,14 @@ enum Found<'t> {
     Plain(&'t str),
 }
 
-/// The value at `path`; `None` when there is none or the document is broken.
+/// Returns the value at `path`; `None` if it does not exist or the document is malformed.
 fn find<'t>(document: &'t str, path: &[Step]) -> Option<Found<'t>> {
     let bytes = document.as_bytes();
     let mut whole = Reader { bytes, at: 0 };
     if whole.peek()? == b'n' {
         return Some(Found::Null);
     }
-    // A document that does not end as it should has no values.
+    // An incomplete document has no values.
     whole.value()?;
     if whole.peek().is_some() {
         return None;
@@ -207,7 +206,7 @@ fn find<'t>(document: &'t str, path: &[Step]) -> Option<Found<'t>> {
     }
 }
 
-/// A text without its escapes; `None` when one is broken.
+/// Returns a string with its escapes resolved; `None` if an escape is malformed.
 fn unescaped(raw: &[u8]) -> Option<String> {
     let raw = std::str::from_utf8(raw).ok()?;
     let mut out = String::with_capacity(raw.len());
@@ -231,7 +230,7 @@ fn unescaped(raw: &[u8]) -> Option<String> {
     Some(out)
 }
 
-/// The character of `\uXXXX`, or of the two that a pair of surrogates takes.
+/// Returns the character of `\uXXXX`, or of a surrogate pair.
 fn unicode(rest: &mut std::str::Chars<'_>) -> Option<char> {
     let mut unit = || -> Option<u32> {
         let digits: String = rest.by_ref().take(4).collect();
@@ -250,7 +249,7 @@ fn unicode(rest: &mut std::str::Chars<'_>) -> Option<char> {
 }
 
 impl Found<'_> {
-    /// The text of a value: without quotes, objects and arrays as written.
+    /// Returns a value as a string: strings without quotes, objects and arrays as written.
     fn shown(self) -> Option<String> {
         match self {
             Self::Text(raw) => unescaped(raw),
@@ -269,7 +268,7 @@ impl Found<'_> {
         }
     }
 
-    /// A whole number; the places of others are cut off.
+    /// Returns a whole number; decimal places are truncated.
     fn long(self) -> Option<i64> {
         let text = match self {
             Self::Plain(text) => text.to_owned(),
@@ -279,7 +278,7 @@ impl Found<'_> {
         parse::integer(&text).or_else(|| self.double().filter(fits).map(|value| value as i64))
     }
 
-    /// A time: a text as written, a number in the type's unit.
+    /// Returns a time: a string is parsed, a number counts the type's unit.
     fn time(self, unit: TimestampUnit) -> Option<i64> {
         match self {
             Self::Text(_) => timestamp::parse(&self.shown()?, unit),
@@ -288,8 +287,8 @@ impl Found<'_> {
     }
 }
 
-/// Binds `json_extract(document, path)` with a result of `to`, the type its call is cast to. A
-/// type without a reading of its own gets the text.
+/// Binds `json_extract(document, path)` with the result type `to`, the type that its call is cast
+/// to. A type that is not read directly gets the string.
 pub fn resolve_json(
     arguments: &[Argument],
     to: SqlType,
@@ -381,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn values_at_paths() {
+    fn values_are_found_at_their_paths() {
         let document = r#" {"a": {"b": [1, 2.5, "x\n\u0041\ud83d\ude00"]}, "c": null, "d": {} } "#;
         for (path, expected) in [
             (".a.b[1]", Some("2.5")),
@@ -399,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_documents_have_no_values() {
+    fn malformed_documents_have_no_values() {
         for document in ["", "{", r#"{"a":1"#, r#"{"a":1]"#, r#"{"a":"x}"#, r#"{"a":1} 2"#, "]"] {
             assert_eq!(text(document, ".a"), None, "{document}");
         }
@@ -409,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_as_their_type() {
+    fn values_convert_to_the_requested_type() {
         let found = |document| find(document, &[]).unwrap();
         assert_eq!(found("1.9").long(), Some(1));
         assert_eq!(found("9223372036854775807").long(), Some(i64::MAX));

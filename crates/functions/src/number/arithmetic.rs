@@ -1,5 +1,5 @@
-//! `+ - * / %`, bit operations and negation. Integers wrap; a result that is the type's minimum,
-//! a division by zero and a result that is not finite are null.
+//! `+ - * / %`, bit operations and negation. Integers wrap. The result is null if it is the type's
+//! minimum, if the divisor is zero, or if the result is not finite.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tidemark_types::SqlType;
 use crate::column::{Call, Lane, Primitives, build, canonical, internal};
 use crate::native::Kernel;
 
-/// What the arithmetic kernels need of a number.
+/// Operations of a number type that the arithmetic kernels need.
 trait Number: Copy {
     fn compute(op: BinaryOperator) -> Option<fn(Self, Self) -> Self>;
 }
@@ -25,7 +25,7 @@ macro_rules! integers {
     ($($native:ty),*) => {$(
         impl Number for $native {
             fn compute(op: BinaryOperator) -> Option<fn(Self, Self) -> Self> {
-                // The minimum represents null, so a division by zero only has to return it.
+                // The minimum represents null, so division by zero just returns it.
                 Some(match op {
                     BinaryOperator::Add => |a, b| a.wrapping_add(b),
                     BinaryOperator::Subtract => |a, b| a.wrapping_sub(b),
@@ -66,8 +66,8 @@ macro_rules! floats {
 integers!(i32, i64, u32);
 floats!(f32, f64);
 
-/// Evaluates `op` row by row. The four hottest operations are given to the loop as closures of
-/// their own type, so that it is compiled, and vectorised, for each.
+/// Evaluates `op` row by row. The most frequent operations are passed as separate closures, so that
+/// a loop is compiled and vectorised for each of them.
 fn evaluate<A, B, R>(call: &Call<'_>, op: BinaryOperator) -> Result<ArrayRef>
 where
     A: Lane,
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// The operations worth a loop of their own.
+/// The operations that get a specialised loop.
 trait Hot: Copy {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
@@ -157,8 +157,8 @@ where
     Arc::new(canonical::<R>(values, nulls))
 }
 
-/// The kernel of `op` over two operands of `operand` type giving `returns`, where the lanes of
-/// both are the same.
+/// Returns the kernel of `op` for two operands of type `operand` and the result type `returns`,
+/// whose lanes have the same type.
 pub(crate) fn kernel(
     op: BinaryOperator,
     left: SqlType,
@@ -202,8 +202,8 @@ pub(crate) fn kernel(
     })
 }
 
-/// An address, the argument number `address`, plus or minus the other argument; null beyond the
-/// last address.
+/// Adds or subtracts the other argument to or from the address, which is argument number `address`;
+/// null beyond the last address.
 fn moved_address(call: &Call<'_>, address: usize, op: BinaryOperator) -> Result<ArrayRef> {
     let addresses = call.primitive::<UInt32Type>(address)?;
     let distances = call.primitive::<Int64Type>(1 - address)?;
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_wrap_and_the_minimum_is_null() {
+    fn integers_wrap_and_their_minimum_is_null() {
         let left = Int32Array::from(vec![Some(i32::MAX), Some(i32::MAX), None, Some(7)]);
         let right = Int32Array::from(vec![1, 2, 3, 0]);
         let columns = [ColumnarValue::Array(Arc::new(left)), ColumnarValue::Array(Arc::new(right))];
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_null() {
+    fn results_that_are_not_finite_are_null() {
         let left = ColumnarValue::Array(Arc::new(Float64Array::from(vec![1.0, 1e308, 0.0])));
         let zero = ColumnarValue::Scalar(ScalarValue::Float64(Some(0.0)));
         assert_eq!(
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_agrees_with_the_plain_reading() {
+    fn every_operation_agrees_with_scalar_arithmetic() {
         let numbers = [0, 1, -1, 2, 3, -7, 1 << 40, i64::MAX, i64::MIN + 1];
         let pairs: Vec<(Option<i64>, Option<i64>)> = numbers
             .iter()

@@ -1,6 +1,6 @@
-//! DECIMAL: arithmetic, rounding and conversions. Values are widened to 256 bits, computed there
-//! and narrowed to the width their precision asks for. What does not fit is an error, never a
-//! rounded or wrapped number.
+//! DECIMAL: arithmetic, rounding and conversions. Values are widened to 256 bits, computed, and
+//! narrowed to the width of their precision. A value that does not fit is an error, never a rounded
+//! or wrapped number.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,7 +22,7 @@ use crate::signature::resolved;
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Most digits a DECIMAL has.
+/// Maximum digits of a DECIMAL.
 pub(crate) const MAX_PRECISION: u8 = 76;
 
 const TWO: i256 = i256::from_i128(2);
@@ -38,7 +38,7 @@ fn power(places: u32) -> Option<i256> {
     POWERS.get(places as usize).copied()
 }
 
-/// What becomes of the digits that are cut off.
+/// How surplus digits are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rounding {
     /// Toward zero.
@@ -55,7 +55,7 @@ pub(crate) enum Rounding {
     HalfEven,
 }
 
-/// The rounded quotient; `None` for a division by zero.
+/// Returns the rounded quotient; `None` for a division by zero.
 pub(crate) fn divide(value: i256, divisor: i256, rounding: Rounding) -> Option<i256> {
     let (quotient, rest) = (value.checked_div(divisor)?, value.checked_rem(divisor)?);
     if rest == i256::ZERO {
@@ -93,7 +93,7 @@ impl Decimals {
     }
 }
 
-/// A column of decimals in 256 bits, its scale kept.
+/// Widens a column of decimals to 256 bits with the same scale.
 pub(crate) fn wide(array: &ArrayRef) -> Result<Decimal256Array> {
     let scale = match array.data_type() {
         DataType::Decimal32(_, scale)
@@ -106,8 +106,8 @@ pub(crate) fn wide(array: &ArrayRef) -> Result<Decimal256Array> {
     Ok(wide.as_primitive::<Decimal256Type>().clone())
 }
 
-/// A column of type `to`; `value` gives each row's digits, in the scale of `to`. Digits beyond
-/// the precision are refused with what `excess` says.
+/// Builds a column of type `to`; `value` returns each row's digits in the scale of `to`. A value
+/// beyond the precision fails with the message `excess`.
 pub(crate) fn build_decimals(
     rows: usize,
     to: SqlType,
@@ -131,7 +131,7 @@ pub(crate) fn build_decimals(
     Ok(cast(&wide, &to.arrow_type())?)
 }
 
-/// Digits before the point and after it of a type that is exact.
+/// Returns the digits before and after the decimal point of an exact type.
 fn exact(sql_type: SqlType) -> Option<(u8, u8)> {
     Some(match sql_type {
         SqlType::Decimal(precision, scale) => (precision - scale, scale),
@@ -147,7 +147,7 @@ fn of_digits((whole, scale): (u8, u8)) -> SqlType {
     SqlType::Decimal((whole + scale).clamp(1, MAX_PRECISION), scale)
 }
 
-/// The type that holds both, where at least one is a decimal.
+/// Returns the type that holds both, if at least one is a decimal.
 pub(crate) fn common(left: SqlType, right: SqlType) -> Option<SqlType> {
     if !is_decimal(left) && !is_decimal(right) {
         return None;
@@ -162,8 +162,8 @@ pub(crate) fn is_decimal(sql_type: SqlType) -> bool {
 
 // ---- operators ---------------------------------------------------------------------------------
 
-/// An operand's digits: those of a constant integer are counted, a null has those of the other
-/// side.
+/// Returns the digits of an operand: a constant integer has its actual digits, a null has the
+/// digits of the other operand.
 fn operand(argument: &Argument, other: SqlType) -> Option<(u8, u8)> {
     match (argument.sql_type, argument.integer()) {
         (SqlType::Null, _) => exact(other),
@@ -183,7 +183,7 @@ fn is_zero(argument: &Argument) -> bool {
     argument.integer() == Some(0) || digits.is_some_and(zero)
 }
 
-/// `+ - * / %` where one operand is a DECIMAL; nothing for other operators and types.
+/// `+ - * / %` where one operand is a DECIMAL; `None` for other operators and types.
 pub(crate) fn arithmetic(
     op: BinaryOperator,
     left: &Argument,
@@ -230,7 +230,7 @@ fn by_zero(op: BinaryOperator) -> String {
     format!("'{}' operation failed: Division by zero", op.sign())
 }
 
-/// The digits of a result; `None` when they do not fit 256 bits.
+/// Returns the digits of a result; `None` if they do not fit in 256 bits.
 fn compute(op: BinaryOperator, (a, s): (i256, u8), (b, t): (i256, u8)) -> Option<i256> {
     let scale = s.max(t);
     let aligned = |value: i256, from: u8| value.checked_mul(power(u32::from(scale - from))?);
@@ -239,14 +239,15 @@ fn compute(op: BinaryOperator, (a, s): (i256, u8), (b, t): (i256, u8)) -> Option
         BinaryOperator::Subtract => aligned(a, s)?.checked_sub(aligned(b, t)?),
         BinaryOperator::Multiply => a.checked_mul(b),
         BinaryOperator::Modulo => aligned(a, s)?.checked_rem(aligned(b, t)?),
-        // The quotient has the places of both, so the dividend needs those of the divisor twice.
+        // The quotient has the decimal places of both, so the dividend needs the divisor's places
+        // twice.
         _ => divide(a.checked_mul(power(2 * u32::from(t))?)?, b, Rounding::HalfEven),
     }
 }
 
 // ---- functions ---------------------------------------------------------------------------------
 
-/// Functions that have a form of their own for decimals.
+/// Functions with a separate form for decimals.
 pub(crate) const NAMES: &[&str] = &[
     "abs",
     "sign",
@@ -262,7 +263,7 @@ pub(crate) const NAMES: &[&str] = &[
     "least",
 ];
 
-/// How the list of functions writes the decimal form of a function that has one.
+/// Returns the decimal signature of a function for the function list, if it has one.
 pub(crate) fn signature(name: &str) -> Option<String> {
     let arguments = match name {
         "greatest" | "least" => "DECIMAL, …",
@@ -273,7 +274,7 @@ pub(crate) fn signature(name: &str) -> Option<String> {
     NAMES.contains(&name).then(|| format!("{name}({arguments}) -> DECIMAL"))
 }
 
-/// The decimal form of a function; nothing where there is none for these arguments.
+/// Binds the decimal form of a function; `None` if it has no form for these arguments.
 pub(crate) fn function(name: &str, arguments: &[Argument]) -> Option<Resolved> {
     let name = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name))?;
     let first = arguments.first()?.sql_type;
@@ -285,7 +286,7 @@ pub(crate) fn function(name: &str, arguments: &[Argument]) -> Option<Resolved> {
     }
 }
 
-/// The functions of one decimal.
+/// Functions of one decimal.
 fn whole(name: &'static str, from: SqlType, arguments: &[Argument]) -> Option<Resolved> {
     let (digits, scale) = exact(from)?;
     let rounding = match name {
@@ -319,7 +320,7 @@ fn whole(name: &'static str, from: SqlType, arguments: &[Argument]) -> Option<Re
     Some(Ok(resolved(name, Volatility::Immutable, vec![from], returns, arguments, kernel)))
 }
 
-/// `round…(decimal, places)`; the places decide the type, so they are constant.
+/// `round…(decimal, places)`: the places determine the result type, so they must be constant.
 fn rounded(
     name: &'static str,
     from: SqlType,
@@ -343,7 +344,7 @@ fn rounded(
     };
     let places = (places as i32).min(i32::from(scale));
     let kept = places.max(0) as u8;
-    // What is rounded away from zero may grow by a digit.
+    // Rounding away from zero may add a digit.
     let carry = u8::from(rounding != Rounding::Down);
     let returns = of_digits((digits + carry, kept));
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
@@ -352,7 +353,7 @@ fn rounded(
         let grown = power(places.min(0).unsigned_abs()).unwrap_or(i256::ZERO);
         build_decimals(call.rows, returns, "decimal overflow", &mut |row| {
             let Some(value) = values.get(row) else { return Ok(None) };
-            // More places than a decimal has digits leave nothing.
+            // With more places cut than a decimal has digits, the result is zero.
             let quotient = cut.map_or(Some(i256::ZERO), |cut| divide(value, cut, rounding));
             Ok(quotient.and_then(|quotient| quotient.checked_mul(grown)))
         })
@@ -387,13 +388,13 @@ fn extreme(name: &'static str, arguments: &[Argument]) -> Option<Resolved> {
 
 // ---- conversions -------------------------------------------------------------------------------
 
-/// The digits of a written number, in a scale: `-1.50`, `1e3`.
+/// A parsed decimal literal with its scale: `-1.50`, `1e3`.
 struct Written {
-    /// Digits without the point, trailing zeros after it cut off.
+    /// Digits without the decimal point, without trailing zeros after it.
     digits: i256,
-    /// Digits before the point.
+    /// Number of digits before the decimal point.
     whole: usize,
-    /// Digits after the point.
+    /// Number of digits after the decimal point.
     places: usize,
 }
 
@@ -434,14 +435,15 @@ impl Written {
         Some(Self { digits, whole: significant.len().saturating_sub(places), places })
     }
 
-    /// The digits in a scale that has room for all places.
+    /// Returns the digits in a scale that is large enough for all decimal places.
     fn in_scale(&self, scale: u8) -> Option<i256> {
         let more = usize::from(scale).checked_sub(self.places)?;
         self.digits.checked_mul(power(more as u32)?)
     }
 }
 
-/// Any column as a DECIMAL. `strict` refuses places that a floating number has too many.
+/// Converts a column to DECIMAL. With `strict`, a floating-point number with too many decimal
+/// places is an error.
 pub(crate) fn from_column(
     array: &ArrayRef,
     from: SqlType,
@@ -498,7 +500,7 @@ fn rescaled(
             value.checked_mul(power(u32::from(scale - own)).unwrap_or(i256::ONE))
         } else {
             let cut = power(u32::from(own - scale)).unwrap_or(i256::ONE);
-            // Places that are not zero are never lost silently.
+            // Nonzero decimal places are never dropped silently.
             value
                 .checked_rem(cut)
                 .filter(|rest| *rest == i256::ZERO)
@@ -509,7 +511,7 @@ fn rescaled(
     })
 }
 
-/// The text of digits in a scale.
+/// Formats digits in a scale.
 fn shown(value: i256, scale: u8) -> String {
     let places = usize::from(scale);
     let digits = format!("{:0>width$}", value.wrapping_abs().to_string(), width = places + 1);
@@ -588,7 +590,8 @@ fn from_texts(texts: &StringViewArray, to: SqlType, scale: u8) -> Result<ArrayRe
     })
 }
 
-/// A column of decimals as LONG: the places are cut off, what does not fit is null.
+/// Converts a column of decimals to LONG: decimal places are truncated, a value out of range is
+/// null.
 pub(crate) fn to_longs(array: &ArrayRef, scale: u8) -> Result<Int64Array> {
     let unit = power(u32::from(scale)).unwrap_or(i256::ONE);
     let long = |value: i256| divide(value, unit, Rounding::Down)?.to_i128()?.try_into().ok();
@@ -604,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn quotients_round_as_asked() {
+    fn quotients_follow_the_rounding_mode() {
         let quotient = |a: i128, b: i128, rounding| {
             divide(i256::from_i128(a), i256::from_i128(b), rounding).unwrap().to_i128().unwrap()
         };
@@ -624,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn written_numbers() {
+    fn decimal_literals_are_parsed_and_formatted() {
         assert_eq!(number("-1.50", 2), i256::from_i128(-150));
         assert_eq!(number("1.0E10", 0), i256::from_i128(10_000_000_000));
         assert_eq!(number("25e-3", 3), i256::from_i128(25));
@@ -636,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_results() {
+    fn operators_return_the_expected_decimal_types() {
         let column = |p, s| Argument::column(SqlType::Decimal(p, s));
         let returns = |op, left: &Argument, right: &Argument| {
             arithmetic(op, left, right).unwrap().unwrap().return_type

@@ -1,4 +1,4 @@
-//! Remainders, quotients and divisors of whole numbers. A division by zero is null, as of `/`.
+//! Remainders, quotients and divisors of whole numbers. A division by zero is null, as with `/`.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float64Type, Int64Type};

@@ -13,7 +13,7 @@ use crate::signature::Param::Is;
 use crate::signature::{Function, direct, mismatch, pure, resolved, special};
 use SqlType::{Byte, Double, Float, Int, Long, Short, String};
 
-/// A function of one lane.
+/// Applies a function to one column of a type.
 fn map<T: Lane>(call: &Call<'_>, compute: impl Fn(T::Native) -> T::Native) -> Result<ArrayRef> {
     let input = call.primitive::<T>(0)?;
     Ok(build::<T>(call.rows, |row| input.get(row).map(&compute)))
@@ -87,7 +87,7 @@ fn extreme(
     Ok(resolved(name, Volatility::Immutable, types, common, arguments, kernel))
 }
 
-/// The greatest or least value of each row, nulls left out.
+/// Returns the greatest or least value of each row, ignoring nulls.
 fn pick<T: Lane>(call: &Call<'_>, greatest: bool) -> Result<ArrayRef>
 where
     T::Native: PartialOrd,
@@ -100,7 +100,7 @@ where
     }))
 }
 
-/// A number of bytes for people: `1.5 KiB`.
+/// Formats a number of bytes for display: `1.5 KiB`.
 pub fn size_text(bytes: f64) -> std::string::String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut shown = bytes;
@@ -158,8 +158,8 @@ macro_rules! whole {
     };
 }
 
-/// Which of so many buckets of one width holds a value, from 1; 0 below the first, and one more
-/// than there are above the last. Bounds may be the other way round.
+/// Returns the bucket of a value, from 1, among buckets of equal width; 0 below the first, the
+/// number of buckets plus 1 above the last. The bounds may be given in either order.
 fn width_bucket(call: &Call<'_>) -> Result<ArrayRef> {
     let [value, low, high] = [0, 1, 2].map(|index| call.primitive::<Float64Type>(index));
     let (value, low, high) = (value?, low?, high?);
@@ -186,7 +186,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "abs",
         &[
-            // The least BYTE has no positive twin. INT is first: the untyped null is one.
+            // The smallest BYTE has no positive counterpart. INT is first because it accepts the
+            // untyped null.
             direct(&[Is(Int)], Int, |call| map::<Int32Type>(call, i32::wrapping_abs)),
             direct(&[Is(Byte)], Short, |call| {
                 let bytes = call.primitive::<Int8Type>(0)?;

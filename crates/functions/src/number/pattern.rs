@@ -1,4 +1,4 @@
-//! Numbers as text by `PostgreSQL`'s patterns: `to_char(1234.5, 'FM9,999.00')`.
+//! Formats numbers with `PostgreSQL`'s patterns: `to_char(1234.5, 'FM9,999.00')`.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::resolve::ResolveError;
 use crate::signature::Bound;
 use crate::text::bounded_text::BoundedText;
 
-/// Most zeros that an exponent adds to a number's digits: as many as a DOUBLE has.
+/// Maximum zeros that an exponent may add to a number's digits; a DOUBLE needs no more.
 const MAX_ZEROS: i32 = 400;
-/// Letters of Roman numbers and what they count for.
+/// Roman numerals and their values.
 const ROMAN: [(&str, u32); 13] = [
     ("M", 1000),
     ("CM", 900),
@@ -28,19 +28,19 @@ const ROMAN: [(&str, u32); 13] = [
     ("IV", 4),
     ("I", 1),
 ];
-/// Letters of the longest Roman number below 4,000.
+/// Width of the longest Roman number below 4,000.
 const ROMAN_WIDTH: usize = 15;
 
-/// A part of a pattern.
+/// An element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
-    /// A digit; where there is none a zero is written, or a blank.
+    /// A digit position; without a digit it writes a zero or a blank.
     Digit {
         is_zero: bool,
     },
     Point,
     Comma,
-    /// The sign where it is written: `S` and `SG` show both, `MI` the minus, `PL` the plus.
+    /// An explicit sign: `S` and `SG` write both signs, `MI` only minus, `PL` only plus.
     Sign {
         has_plus: bool,
         has_minus: bool,
@@ -52,27 +52,27 @@ enum Piece {
     Text(String),
 }
 
-/// What a pattern of a number says.
+/// A parsed number pattern.
 #[derive(Debug, Default)]
 struct Pattern {
     pieces: Vec<Piece>,
-    /// Digits before the point and behind it.
+    /// Digits before and after the decimal point.
     digits: [usize; 2],
-    /// Places that a `V` moves the point by.
+    /// Decimal places by which `V` shifts the point.
     shift: usize,
     has_point: bool,
-    /// `FM`: no blanks, and no zeros at the end that no `0` asks for.
+    /// `FM`: no padding blanks, and no trailing zeros unless a `0` requires them.
     is_dense: bool,
-    /// `PR`: a negative number is in angle brackets.
+    /// `PR`: a negative number is written in angle brackets.
     is_bracketed: bool,
     is_scientific: bool,
-    /// The sign before the digits is shown when it is a plus, too.
+    /// Whether a leading plus sign is written.
     has_plus: bool,
-    /// `RN`, `rn`: the number is written in Roman letters, small ones when `true`.
+    /// `RN`, `rn`: the number is written in Roman numerals, in lower case when `true`.
     roman: Option<bool>,
 }
 
-/// The words of a pattern, longer ones before those that they begin with.
+/// Keywords of a pattern; a keyword precedes its own prefixes.
 const WORDS: [&str; 14] =
     ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "TH", "9", "0", ".", "D", ",", "G"];
 
@@ -103,12 +103,12 @@ impl Pattern {
             match (word, next) {
                 (Some(word), _) => pattern.add(word, written, after_v)?,
                 (None, 'V' | 'v') => after_v = true,
-                // Before the digits it is at the first that is written.
+                // A sign before the digit positions is written next to the first written digit.
                 (None, 'S' | 's') if pattern.digits == [0, 0] => pattern.has_plus = true,
                 (None, 'S' | 's') => {
                     pattern.pieces.push(Piece::Sign { has_plus: true, has_minus: true });
                 }
-                // The currency of a server without a country is a blank.
+                // No locale is set, so the currency symbol is a blank.
                 (None, 'L' | 'l') => pattern.pieces.push(Piece::Text(" ".into())),
                 (None, other) => pattern.pieces.push(Piece::Text(other.to_string())),
             }
@@ -162,7 +162,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// Writes a number, given as its text.
+    /// Writes a number, given as a string.
     fn write(&self, text: &str, out: &mut BoundedText) {
         let Some(number) = Number::parse(text) else { return };
         if let Some(is_lower) = self.roman {
@@ -196,13 +196,13 @@ impl Pattern {
         out.push_str(&letters);
     }
 
-    /// One digit, the places of the pattern, and the exponent.
+    /// Writes one digit, the pattern's decimal places, and the exponent.
     fn write_scientific(&self, number: &Number, out: &mut BoundedText) {
         let places = self.digits[1];
         let (mut mantissa, mut exponent) = number.normal();
         mantissa = mantissa.rounded(places, 0);
         if mantissa.whole.len() > 1 {
-            // 9.96 in one place is 1.0e1.
+            // 9.96 with one decimal place is 1.0e1.
             exponent += 1;
             mantissa.fraction.insert(0, '0');
             mantissa.fraction.truncate(places);
@@ -225,8 +225,8 @@ impl Pattern {
         let is_zero = |piece: &Piece| matches!(piece, Piece::Digit { is_zero: true });
         let is_digit = |piece: &&Piece| matches!(piece, Piece::Digit { .. });
         let kept = if is_over { self.digits[1] } else { self.kept_places(number) };
-        // The first position that has a digit: by the number, or by a zero of the pattern. A point
-        // with nothing behind it has one before it.
+        // The first position with a digit, required by the number or by a zero of the pattern. If
+        // no decimal places are written, at least one digit is written before the point.
         let is_whole = kept == 0;
         let by_number = positions.saturating_sub(number.whole.len().max(usize::from(is_whole)));
         let zeros = self.pieces.iter().filter(is_digit).position(is_zero);
@@ -292,7 +292,7 @@ impl Pattern {
         });
     }
 
-    /// One digit, at a position counted from the first one of the pattern.
+    /// Writes one digit; the position is counted from the first digit of the pattern.
     fn write_digit(
         &self,
         number: &Number,
@@ -319,7 +319,7 @@ impl Pattern {
         }
     }
 
-    /// Places behind the point that are written.
+    /// Returns the number of decimal places to write.
     fn kept_places(&self, number: &Number) -> usize {
         if !self.is_dense {
             return self.digits[1];
@@ -338,7 +338,7 @@ impl Pattern {
     }
 }
 
-/// `st`, `nd`, `rd` or `th` behind digits.
+/// Returns the ordinal suffix `st`, `nd`, `rd` or `th` of a number.
 pub(crate) fn ordinal(whole: &str) -> &'static str {
     let last = |count: usize| &whole[whole.len().saturating_sub(count)..];
     match (last(2), last(1)) {
@@ -350,18 +350,18 @@ pub(crate) fn ordinal(whole: &str) -> &'static str {
     }
 }
 
-/// A number as digits.
+/// A number as its decimal digits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Number {
     is_negative: bool,
-    /// Digits before the point, without zeros in front: none for a number below 1.
+    /// Digits before the decimal point, without leading zeros; empty for a number below 1.
     whole: String,
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     fraction: String,
 }
 
 impl Number {
-    /// Reads `-12.5`, `1.0E10`; `None` for what is no finite number.
+    /// Parses `-12.5`, `1.0E10`; `None` for anything but a finite number.
     fn parse(text: &str) -> Option<Self> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(text) => (true, text),
@@ -379,7 +379,7 @@ impl Number {
         (exponent.abs() <= MAX_ZEROS).then(|| number.moved(exponent))
     }
 
-    /// It times 10 to the power of `places`.
+    /// Returns the number times 10 to the power of `places`.
     fn moved(self, places: i32) -> Self {
         let by = places.unsigned_abs() as usize;
         let Self { is_negative, mut whole, mut fraction } = self;
@@ -393,7 +393,8 @@ impl Number {
         Self { is_negative, whole: whole.trim_start_matches('0').into(), fraction }
     }
 
-    /// It times 10 to the power of `shift`, in so many places; halves go away from zero.
+    /// Returns the number times 10 to the power of `shift`, rounded to `places` decimal places,
+    /// halves away from zero.
     fn rounded(&self, places: usize, shift: usize) -> Self {
         let Self { is_negative, whole, mut fraction } = self.clone().moved(shift as i32);
         let mut carry = fraction.as_bytes().get(places).is_some_and(|digit| *digit >= b'5');
@@ -418,8 +419,7 @@ impl Number {
         }
     }
 
-    /// The number with one digit before the point, and the power of 10 that it is to be multiplied
-    /// by.
+    /// Returns the number with one digit before the decimal point, and its exponent of 10.
     fn normal(&self) -> (Self, i32) {
         let zeros = self.fraction.bytes().take_while(|digit| *digit == b'0').count();
         let exponent = match self.whole.len() {
@@ -431,7 +431,7 @@ impl Number {
     }
 }
 
-/// `to_char(number, pattern)`; the number comes as its text.
+/// `to_char(number, pattern)`; the number is passed as a string.
 pub(crate) fn to_char(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     let known = bound.arguments[1].text().map(|text| Pattern::parse(&text)).transpose();
     let known = known.map_err(|message| ResolveError::Invalid { message })?;
@@ -455,7 +455,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_postgresql_writes_them() {
+    fn numbers_are_formatted_like_postgresql() {
         for (number, pattern, expected) in include!("pattern_cases.rs") {
             let mut out = BoundedText::default();
             Pattern::parse(pattern).unwrap().write(number, &mut out);

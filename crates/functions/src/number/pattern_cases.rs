@@ -1,4 +1,4 @@
-// Answers of PostgreSQL 15: number, pattern, text.
+// Results of PostgreSQL 15: number, pattern, formatted number.
 [
     ("0", "999", "   0"),
     ("0", "FM999.990", ".000"),

@@ -1,4 +1,5 @@
-//! Rounding of DOUBLE to decimal places, by the decimal digits that a number is written with.
+//! Rounding of DOUBLE to decimal places, based on the decimal digits with which a number is
+//! written.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float64Type, Int32Type};
@@ -6,12 +7,12 @@ use datafusion::common::Result;
 
 use crate::column::{Call, build};
 
-/// What becomes of the digits beyond the places.
+/// How the digits beyond the requested places are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Digits {
-    /// The nearest number; a half goes away from zero.
+    /// To the nearest number; halves away from zero.
     Half,
-    /// The nearest number; a half goes to the even one.
+    /// To the nearest number; halves to the even digit.
     HalfEven,
     /// Away from zero.
     Up,
@@ -19,14 +20,14 @@ pub(super) enum Digits {
     Down,
 }
 
-/// From here on DOUBLE has no halves, and a number of places says nothing.
+/// From here on DOUBLE represents no fractions, so rounding to decimal places has no effect.
 const MAX_SCALED: f64 = 4_503_599_627_370_496.0;
 
-/// `value` with so many places behind the point; negative places count to the left of it.
+/// Rounds `value` to `places` decimal places; negative places count to the left of the point.
 ///
-/// A quotient of whole numbers is rounded correctly, so that comparing the value with one tells on
-/// which side of a decimal it is, which the product with a power of ten does not: 9.2 * 10 may be
-/// less than 92.
+/// The quotient of two whole numbers is rounded correctly. Comparing the value with such a quotient
+/// therefore shows on which side of a decimal it lies. The product with a power of ten does not:
+/// 9.2 * 10 may be less than 92.
 pub(super) fn to_places(value: f64, places: i32, digits: Digits) -> f64 {
     let power = 10_f64.powi(places.saturating_abs());
     if !power.is_finite() {
@@ -47,7 +48,8 @@ pub(super) fn to_places(value: f64, places: i32, digits: Digits) -> f64 {
     } else if decimal(low + 1.0) < magnitude {
         low += 1.0;
     }
-    // Between two decimals that are closer than DOUBLEs are, the half may be the decimal itself.
+    // Where decimals are closer together than DOUBLEs, the halfway value may equal the decimal
+    // itself.
     if decimal(low) == magnitude {
         return value;
     }
@@ -62,13 +64,13 @@ pub(super) fn to_places(value: f64, places: i32, digits: Digits) -> f64 {
     decimal(if is_up { low + 1.0 } else { low }).copysign(value)
 }
 
-/// The nearest whole number; a half goes up.
+/// Rounds to the nearest whole number, halves up.
 pub(super) fn to_whole(value: f64) -> f64 {
     let floor = value.floor();
     if value - floor >= 0.5 { floor + 1.0 } else { floor }
 }
 
-/// Numbers and their places.
+/// Rounds numbers to the places of the second argument.
 pub(super) fn rounded(call: &Call<'_>, digits: Digits) -> Result<ArrayRef> {
     let (values, places) = (call.primitive::<Float64Type>(0)?, call.primitive::<Int32Type>(1)?);
     Ok(build::<Float64Type>(call.rows, |row| {
@@ -80,7 +82,7 @@ pub(super) fn rounded(call: &Call<'_>, digits: Digits) -> Result<ArrayRef> {
 mod tests {
     use super::*;
 
-    /// The decimal `number` / 10^`scale` rounded in whole numbers, as its text.
+    /// Rounds the decimal `number` / 10^`scale` in integer arithmetic, then parses its digits.
     fn model(number: i64, scale: u32, places: i32, digits: Digits) -> f64 {
         let dropped = i64::from(scale) - i64::from(places);
         if dropped <= 0 {
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_rounded_as_the_decimals_that_they_are_written_as() {
+    fn doubles_are_rounded_by_their_decimal_digits() {
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
         let mut state: u64 = seed.unwrap_or(1);
         let mut random = |below: u64| {
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_have_the_places_stay() {
+    fn numbers_with_few_enough_places_are_unchanged() {
         for whole in -1_000..1_000 {
             for places in 1..6 {
                 let value = f64::from(whole) / 10_f64.powi(places);
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_go_up_to_a_whole_number() {
+    fn halves_round_up_to_a_whole_number() {
         for (value, expected) in [
             (2.5, 3.0),
             (-2.5, -2.0),

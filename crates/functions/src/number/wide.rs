@@ -1,4 +1,4 @@
-//! Arithmetic of INTs in 64 bits: what is compared, or goes into a wider type, does not wrap first.
+//! 64-bit arithmetic for INTs: operands of comparisons and of wider types do not wrap first.
 
 use datafusion::common::ScalarValue;
 use datafusion_expr::Expr;
@@ -12,7 +12,7 @@ use crate::native::Native;
 use crate::number::arithmetic;
 use crate::operator::infix::{function_name, operator};
 
-/// The LONG that an INT made by arithmetic is when nothing wraps on the way; `None` for any other
+/// Recomputes INT arithmetic as a LONG, without wrapping at any step; `None` for any other
 /// expression.
 #[must_use]
 pub fn in_64_bits(expr: &Expr) -> Option<Expr> {
@@ -20,7 +20,7 @@ pub fn in_64_bits(expr: &Expr) -> Option<Expr> {
     let types = (SqlType::Long, SqlType::Long, SqlType::Long);
     let kernel = arithmetic::kernel(op, types.0, types.1, types.2)?;
     let operator = operator(function_name(op), types, &SqlType::Long.name(), kernel);
-    // As deep as the expression is.
+    // The recursion is as deep as the expression.
     let (left, right) = (grown(|| as_long(left))?, grown(|| as_long(right))?);
     Some((operator.build)(left, right))
 }
@@ -31,7 +31,7 @@ fn as_long(expr: &Expr) -> Option<Expr> {
     Some(in_64_bits(expr).unwrap_or_else(cast))
 }
 
-/// An integer of at most 32 bits as a LONG, and the constant that `+` or `-` moves it by.
+/// Returns a LONG that was cast from at most 32 bits, and the constant that `+` or `-` adds to it.
 #[must_use]
 pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
@@ -50,7 +50,7 @@ pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
     }
 }
 
-/// What a cast makes a LONG of that has at most 32 bits.
+/// Returns the operand of a cast from at most 32 bits to LONG.
 fn widened(expr: &Expr) -> Option<&Expr> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
     let native = func.inner().downcast_ref::<Native>()?;
@@ -59,7 +59,8 @@ fn widened(expr: &Expr) -> Option<&Expr> {
     (is_cast && is_narrow).then(|| args.first()).flatten()
 }
 
-/// Whether constants of a chain of `+` and `-`, or of `*`, leave the range of INT together:
+/// Whether the constants of a chain of `+` and `-`, or of `*`, together exceed the range of INT.
+///
 /// `i * 3600 * 1000000` is a LONG.
 #[must_use]
 pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
@@ -73,10 +74,10 @@ pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     i32::try_from(all).is_err()
 }
 
-/// Links of a chain that are looked at: each operation looks again.
+/// Maximum links of a chain that are examined, because each operation examines its chain again.
 const MAX_LINKS: usize = 16;
 
-/// What the constants of a chain of the operation come to, if there are some.
+/// Returns the combined constants of a chain of one operation, if it has any.
 fn chained(op: BinaryOperator, expr: &Expr, links: usize) -> Option<i64> {
     if let Some(constant) = constant(expr) {
         return Some(constant);
@@ -110,7 +111,7 @@ fn constant(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// Operation and operands of arithmetic whose result is an INT.
+/// Returns the operation and operands of arithmetic whose result is an INT.
 fn int_arithmetic(expr: &Expr) -> Option<(BinaryOperator, &Expr, &Expr)> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
     let native = func.inner().downcast_ref::<Native>()?;

@@ -1,9 +1,9 @@
 //! Comparisons under two-valued logic: no result is ever null.
 //!
-//! `=` takes two nulls for equal, `<` and `>` are false beside a null, `<=` and `>=` are true for
-//! two nulls. Wherever `DataFusion`'s own operators can say that, they are used, so that its
-//! kernels and its pruning apply; DOUBLE (tolerance, signed zero) and SYMBOL (keys, not texts)
-//! have kernels here.
+//! `=` treats two nulls as equal, `<` and `>` are false with a null operand, `<=` and `>=` are true
+//! for two nulls. Where `DataFusion`'s own operators can express this, they are used, so that its
+//! kernels and its pruning apply. DOUBLE (tolerance, signed zero) and SYMBOL (keys instead of
+//! strings) have kernels here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ use crate::operator::times::{compared_wide, wide_time};
 use crate::resolve::{Argument, BuildOperator, ResolvedOperator};
 use crate::text::parse;
 
-/// DOUBLE values closer than this are equal to `=`.
+/// DOUBLE values closer than this are equal for `=`.
 pub const DOUBLE_TOLERANCE: f64 = 1e-10;
 
 pub(crate) fn resolve(
@@ -46,7 +46,7 @@ pub(crate) fn resolve(
             return Some(symbol_equality(op, true));
         }
         if left.sql_type == SqlType::Symbol && right.sql_type == SqlType::Symbol {
-            // Not as texts: joins and groups compare their codes.
+            // Compared by code instead of string, for joins and grouping.
             return Some(plain(op, SqlType::Symbol, left.may_be_null(), right.may_be_null()));
         }
     }
@@ -54,7 +54,7 @@ pub(crate) fn resolve(
         (equality, left.sql_type, right.sql_type)
         && one != other
     {
-        // Cells of different sizes are different.
+        // Geohashes of different precision are never equal.
         return Some(always(left.sql_type, right.sql_type, op == BinaryOperator::NotEqual));
     }
     if !left.is_null()
@@ -99,7 +99,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// The type in which two operands are compared.
+/// Returns the type in which two operands are compared.
 pub fn common_type(left: SqlType, right: SqlType) -> Option<SqlType> {
     use SqlType as T;
     let text = |sql_type: T| sql_type.is_text();
@@ -163,8 +163,8 @@ fn widest_integer(a: SqlType, b: SqlType) -> SqlType {
     if rank(a) >= rank(b) { a } else { b }
 }
 
-/// BYTE or SHORT, if one operand has that type and the other is an integer constant in its range:
-/// the column is then compared without a cast.
+/// Returns BYTE or SHORT if one operand has that type and the other is an integer constant in its
+/// range: the column is then compared without a cast.
 fn narrow(own: &Argument, constant: &Argument) -> Option<SqlType> {
     let range = match own.sql_type {
         SqlType::Byte => i64::from(i8::MIN)..=i64::from(i8::MAX),
@@ -205,7 +205,7 @@ fn against_null(
         let side = Box::new(if left_is_null { right } else { left });
         if negated { Expr::IsNotNull(side) } else { Expr::IsNull(side) }
     });
-    // The null side keeps its type and is dropped; the other one is not worth a cast.
+    // The null operand keeps its type and is dropped; the other operand needs no cast.
     let keep = |argument: &Argument| if argument.is_null() { common } else { argument.sql_type };
     ResolvedOperator {
         left_type: keep(left),
@@ -215,7 +215,7 @@ fn against_null(
     }
 }
 
-/// `left op right` with `DataFusion`'s operators.
+/// Builds `left op right` with `DataFusion`'s operators.
 fn plain(
     op: BinaryOperator,
     common: SqlType,
@@ -251,7 +251,7 @@ fn plain(
     ResolvedOperator { left_type: common, right_type: common, return_type: SqlType::Boolean, build }
 }
 
-/// How an operator reads the order of two values.
+/// Evaluates an operator on the ordering of two values.
 fn holds(op: BinaryOperator, ordering: std::cmp::Ordering) -> bool {
     match op {
         BinaryOperator::Equal => ordering.is_eq(),
@@ -263,8 +263,8 @@ fn holds(op: BinaryOperator, ordering: std::cmp::Ordering) -> bool {
     }
 }
 
-/// The functions under which comparisons of DOUBLE stand in a plan, and what they say: a scan may
-/// leave out what cannot pass.
+/// Names of the DOUBLE comparison functions in a plan and their operators, which lets a scan skip
+/// data that cannot match.
 pub const DOUBLE_COMPARISONS: [(&str, Operator); 5] = [
     ("double_equal", Operator::Eq),
     ("double_less", Operator::Lt),
@@ -330,7 +330,7 @@ where
     })
 }
 
-/// The comparison of lengths of time, by what each of them is in microseconds.
+/// Compares periods by their length in microseconds.
 fn lengths(of: ResolvedOperator) -> ResolvedOperator {
     let build = of.build;
     let build: BuildOperator =
@@ -381,7 +381,7 @@ fn symbol_equality(op: BinaryOperator, swapped: bool) -> ResolvedOperator {
     if op == BinaryOperator::NotEqual { negated(resolved) } else { resolved }
 }
 
-/// The keys of one text in one dictionary. Batches of a snapshot share their dictionary, so a
+/// The keys of one string in one dictionary. Batches of a snapshot share their dictionary, so one
 /// lookup serves a whole scan.
 struct FoundKeys {
     dictionary: ArrayRef,
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn nullable_operands_get_definite_forms() {
+    fn nullable_operands_get_null_safe_comparisons() {
         let int = Argument::column(SqlType::Int);
         let text_of = |op| {
             let resolved = resolve_operator(op, &int, &int).unwrap();
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn null_operands_ask_for_null() {
+    fn a_null_operand_becomes_a_null_test() {
         let null = Argument::constant(SqlType::Null, ScalarValue::Null);
         let int = Argument::column(SqlType::Int);
         let resolved = resolve_operator(BinaryOperator::NotEqual, &int, &null).unwrap();

@@ -1,4 +1,4 @@
-//! Infix and prefix operators, and the expression that one of them becomes.
+//! Infix and prefix operators, and the expressions they build.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tidemark_types::SqlType;
 use crate::native::{Kernel, Native, call};
 use crate::resolve::{BuildOperator, ResolvedOperator};
 
-/// The name of the function that computes it.
+/// Returns the name of the function that computes an operator.
 pub(crate) fn function_name(operator: BinaryOperator) -> &'static str {
     use BinaryOperator as Op;
     match operator {
@@ -26,7 +26,7 @@ pub(crate) fn function_name(operator: BinaryOperator) -> &'static str {
     }
 }
 
-/// Makes an operator of a kernel.
+/// Wraps a kernel as an operator.
 pub(crate) fn operator(
     name: &'static str,
     types: (SqlType, SqlType, SqlType),
@@ -41,7 +41,7 @@ pub(crate) fn operator(
     ResolvedOperator { left_type, right_type, return_type, build }
 }
 
-/// An operator whose result is known whatever the operands are.
+/// Builds an operator with a constant result, whatever the operands.
 pub(crate) fn always(left: SqlType, right: SqlType, value: bool) -> ResolvedOperator {
     ResolvedOperator {
         left_type: left,

@@ -1,5 +1,5 @@
-//! Binding of infix and prefix operators: which types meet, what they are cast to, which
-//! expression comes out.
+//! Binding of infix and prefix operators: which types combine, what operands are cast to, and the
+//! resulting expression.
 
 use std::sync::Arc;
 
@@ -55,11 +55,11 @@ pub fn resolve_operator(
     })
 }
 
-/// Makes the expression of a prefix operator from its operand's.
+/// Builds the expression of a prefix operator from its operand.
 pub type BuildUnary = Arc<dyn Fn(Expr) -> Expr + Send + Sync>;
 
 /// Binds a prefix operator; the second element is the type to cast the operand to, the third the
-/// result's.
+/// result type.
 pub fn resolve_unary(
     op: UnaryOperator,
     operand: &Argument,
@@ -122,7 +122,7 @@ fn arithmetic_operator(
     Some(operator(function_name(op), (l, r, returns), &returns.name(), kernel))
 }
 
-/// What the operands of an arithmetic or bit operator become, and its result.
+/// Returns the types of the operands of an arithmetic or bit operator, and the result type.
 fn arithmetic_types(
     op: BinaryOperator,
     left: &Argument,
@@ -148,7 +148,8 @@ fn arithmetic_types(
     if additive && (is_time(l) || is_time(r)) {
         return time_arithmetic(op, left, right);
     }
-    // A constant FLOAT with a constant integer stays FLOAT; a FLOAT column is computed as DOUBLE.
+    // A constant FLOAT combined with a constant integer or FLOAT stays FLOAT; a FLOAT column is
+    // computed as DOUBLE.
     if left.constant.is_some() && right.constant.is_some() && !bitwise {
         let integer = |sql_type: T| sql_type.is_integer();
         if (l == T::Float && (integer(r) || r == T::Float)) || (r == T::Float && integer(l)) {
@@ -163,7 +164,7 @@ fn arithmetic_types(
     (!bitwise || common.is_integer()).then_some((common, common, common))
 }
 
-/// The type in which arithmetic sees an operand.
+/// Returns the type in which an operand takes part in arithmetic.
 fn number_like(sql_type: SqlType) -> Option<SqlType> {
     Some(match sql_type {
         SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Char => SqlType::Int,
@@ -191,21 +192,21 @@ fn time_arithmetic(
     right: &Argument,
 ) -> Option<(SqlType, SqlType, SqlType)> {
     use SqlType as T;
-    // DATE is counted in microseconds as soon as it is computed with.
+    // DATE is converted to microseconds for arithmetic.
     let timestamp = |sql_type: T| match sql_type {
         T::Date | T::Timestamp => Some(T::Timestamp),
         T::TimestampNs => Some(T::TimestampNs),
         _ => None,
     };
-    // A text is read as a number of units; a SYMBOL is none.
+    // Text is read as a number of time units; SYMBOL is not accepted.
     let whole = |sql_type: T| {
         sql_type.is_integer() || matches!(sql_type, T::Null | T::Char | T::String | T::Varchar)
     };
     match (timestamp(left.sql_type), timestamp(right.sql_type)) {
         (Some(l), Some(r)) => {
             let unit = if l == r { l } else { T::TimestampNs };
-            // What a constant is taken from keeps the unit of nanoseconds; microseconds become
-            // a number unless both are constants.
+            // A nanosecond difference with a constant operand keeps the timestamp type; a
+            // microsecond difference becomes a number unless both operands are constant.
             let known = [left, right].iter().filter(|side| side.constant.is_some()).count();
             let kept = if unit == T::TimestampNs { known > 0 } else { known == 2 };
             let difference = op == BinaryOperator::Subtract && !kept;

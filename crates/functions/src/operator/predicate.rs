@@ -1,4 +1,4 @@
-//! IN, BETWEEN, IS NULL and the common type of CASE branches: forms made of several expressions.
+//! IN, BETWEEN, IS NULL and the common type of CASE branches: forms built from several expressions.
 
 use datafusion::common::ScalarValue;
 use datafusion_expr::Expr;
@@ -14,7 +14,7 @@ fn literal(value: bool) -> Expr {
     Expr::Literal(ScalarValue::Boolean(Some(value)), None)
 }
 
-/// Compares two operands, casting both as the operator asks.
+/// Compares two operands after casting both as the operator requires.
 fn compare(
     op: BinaryOperator,
     (left, left_argument): (&Expr, &Argument),
@@ -27,7 +27,7 @@ fn compare(
     Ok((resolved.build)(left, right))
 }
 
-/// `value IS NULL`: plainly false for the types without null.
+/// `value IS NULL`: always false for types without null.
 #[must_use]
 pub fn is_null(value: Expr, argument: &Argument) -> Expr {
     if argument.sql_type == SqlType::Null {
@@ -39,7 +39,7 @@ pub fn is_null(value: Expr, argument: &Argument) -> Expr {
     }
 }
 
-/// `value BETWEEN a AND b`: the bounds may stand in any order; false beside a null bound.
+/// `value BETWEEN a AND b`: the bounds may be in either order; false with a null bound.
 pub fn between(
     value: (&Expr, &Argument),
     low: (&Expr, &Argument),
@@ -59,7 +59,7 @@ pub fn between(
     {
         return if order.is_le() { inside(low, high) } else { inside(high, low) };
     }
-    // `>=` holds for two nulls; a null value or bound must not count here.
+    // `>=` is true for two nulls, but a null value or bound must not match here.
     let mut found = inside(low, high)?.or(inside(high, low)?);
     for (expr, argument) in [value, low, high] {
         if argument.may_be_null() {
@@ -69,13 +69,13 @@ pub fn between(
     Ok(found)
 }
 
-/// `value IN (list)`: equality with any element, null included.
+/// `value IN (list)`: true if equal to any element, including null.
 pub fn in_list(value: (&Expr, &Argument), list: &[(Expr, Argument)]) -> Result<Expr, ResolveError> {
     let mut terms = Vec::with_capacity(list.len());
     for (element, argument) in list {
         terms.push(compare(BinaryOperator::Equal, value, (element, argument))?);
     }
-    // A balanced tree keeps long lists from nesting as deep as they are long.
+    // A balanced tree limits the nesting depth of long lists.
     while terms.len() > 1 {
         let mut paired = Vec::with_capacity(terms.len().div_ceil(2));
         let mut rest = terms.into_iter();
@@ -90,8 +90,7 @@ pub fn in_list(value: (&Expr, &Argument), list: &[(Expr, Argument)]) -> Result<E
     Ok(terms.pop().unwrap_or_else(|| literal(false)))
 }
 
-/// The type of a value that may come from any of `types`: CASE branches, `coalesce`, UNION
-/// columns of numbers.
+/// Returns the common type of several values: CASE branches, `coalesce`, numeric UNION columns.
 pub fn value_type(types: &[SqlType]) -> Result<SqlType, ResolveError> {
     let mut common = SqlType::Null;
     for &next in types {
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_meet_in_one_type() {
+    fn branches_get_a_common_type() {
         use SqlType as T;
         assert_eq!(value_type(&[T::Null, T::Int]), Ok(T::Int));
         assert_eq!(value_type(&[T::Int, T::Double]), Ok(T::Double));

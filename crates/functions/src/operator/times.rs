@@ -1,5 +1,5 @@
-//! Comparisons of times of different units: in nanoseconds of 128 bits, where none of them
-//! overflows. In the finer unit of 64 bits a date behind 2262 would be null.
+//! Comparison of times with different units, in 128-bit nanoseconds, which cannot overflow. In the
+//! finer 64-bit unit a date after 2262 would be null.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::column::{Call, internal};
 use crate::native::{Kernel, Native, call};
 use crate::resolve::Argument;
 
-/// Holds any time of any unit as nanoseconds.
+/// Holds any time of any unit in nanoseconds.
 const WIDE: SqlType = SqlType::Decimal(38, 0);
 
 /// Whether columns of these types are compared as [`wide_time`].
@@ -25,7 +25,7 @@ pub fn is_wide(one: SqlType, other: SqlType) -> bool {
     one != other && unit_of(one).is_some() && unit_of(other).is_some()
 }
 
-/// A time in nanoseconds, as an integer that holds the times of all units.
+/// Converts a time to nanoseconds in an integer that is wide enough for every unit.
 #[must_use]
 pub fn wide_time(time: Expr, from: SqlType) -> Expr {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| widened(call, from));
@@ -45,7 +45,8 @@ fn widened(call: &Call<'_>, from: SqlType) -> Result<ArrayRef> {
     Ok(Arc::new(wide.with_precision_and_scale(38, 0)?))
 }
 
-/// The types in which two times are compared as [`wide_time`]; `None` where one type holds both.
+/// Returns the types of two times that are compared as [`wide_time`]; `None` if one type holds
+/// both.
 pub(crate) fn compared_wide(left: &Argument, right: &Argument) -> Option<(SqlType, SqlType)> {
     let (l, r) = (time_type(left, right)?, time_type(right, left)?);
     let (left_unit, right_unit) = (unit_of(l)?, unit_of(r)?);
@@ -59,8 +60,8 @@ pub(crate) fn compared_wide(left: &Argument, right: &Argument) -> Option<(SqlTyp
     (l != r && !is_known).then_some((l, r))
 }
 
-/// The type of an operand that is a time: a constant text is one beside a time, in microseconds
-/// where nanoseconds do not reach.
+/// Returns the time type of an operand. Constant text next to a time counts as microseconds if
+/// nanoseconds cannot represent it.
 fn time_type(operand: &Argument, other: &Argument) -> Option<SqlType> {
     if unit_of(operand.sql_type).is_some() {
         return Some(operand.sql_type);

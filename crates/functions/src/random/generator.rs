@@ -1,4 +1,4 @@
-//! The generator of random numbers of one batch.
+//! The random generator of one batch.
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::column::Call;
 
-/// Calls so far, so that two generators never start alike.
+/// Number of calls so far, so that two generators never start from the same state.
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// The numbers of one batch: drawn from those of the statement when it gives a seed.
+/// Creates the generator of one batch, seeded from the statement's generator if it has a seed.
 pub(super) fn generator(call: &Call<'_>) -> ChaCha8Rng {
     if let Some(random) = call.random {
         let mut random = random.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Random values. Every batch draws from a generator of its own, seeded once per call, so that
-//! rows differ and nothing is shared between threads.
+//! Random values. Every batch uses its own generator, seeded once per call, so that rows differ and
+//! threads share no state.
 
 mod generator;
 mod weighted;
@@ -36,7 +36,7 @@ use crate::signature::{
 };
 use crate::text::parse;
 
-/// How often a value is null: 0 never, 1 always, n one time in n.
+/// Null rate: 0 never, 1 always, n one value in n.
 struct NullRate(u32);
 
 impl NullRate {
@@ -59,7 +59,7 @@ impl NullRate {
     }
 }
 
-/// Values of a lane, some of them null.
+/// Draws values of a type, some of them null.
 fn draw<T: Lane>(
     call: &Call<'_>,
     rate_at: usize,
@@ -73,7 +73,7 @@ fn draw<T: Lane>(
     ))
 }
 
-/// The bounds of a range, which must be ascending.
+/// Reads the bounds of a range, which must be ascending.
 fn range<T: Lane>(call: &Call<'_>) -> Result<(T::Native, T::Native)>
 where
     T::Native: PartialOrd,
@@ -92,7 +92,7 @@ where
     draw::<T>(call, 2, |random| random.random_range(low..=high))
 }
 
-/// BYTE and SHORT in a range that is written as INT and lies between `least` and `most`.
+/// Draws BYTE or SHORT values from a range that is given as INT and must lie in `least..=most`.
 fn small(call: &Call<'_>, least: i32, most: i32, returns: SqlType) -> Result<ArrayRef> {
     let (low, high) = range::<Int32Type>(call)?;
     if low < least || high > most {
@@ -112,7 +112,7 @@ fn texts(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Longest random text.
+/// Maximum length of a random string.
 const MAX_TEXT: i32 = 1 << 20;
 
 fn word(random: &mut ChaCha8Rng, low: i32, high: i32, out: &mut impl Extend<char>) {
@@ -120,8 +120,8 @@ fn word(random: &mut ChaCha8Rng, low: i32, high: i32, out: &mut impl Extend<char
     out.extend((0..length).map(|_| char::from(random.random_range(b'A'..=b'Z'))));
 }
 
-/// Texts of a length between two bounds: (min, max, null rate), or with the size of a list of
-/// distinct ones in front.
+/// Draws strings with a length between two bounds: (min, max, null rate), or with the size of a
+/// list of distinct strings as the first argument.
 fn words(call: &Call<'_>) -> Result<ArrayRef> {
     let listed = call.arguments.len() == 4;
     let first = usize::from(listed);
@@ -248,7 +248,8 @@ const fn list_of(gives: SqlType) -> Overload {
 const LENGTHS: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int)];
 const LISTED: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int), Is(Int)];
 
-/// `rnd_double_array(dimensions [, null rate [, longest]])`, or with 0 and the lengths.
+/// `rnd_double_array(dimensions [, null rate [, longest]])`, or with 0 for `longest` and a length
+/// per dimension.
 fn random_array(
     name: &str,
     arguments: &[Argument],

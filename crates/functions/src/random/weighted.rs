@@ -1,4 +1,4 @@
-//! Words that are drawn more or less often than others.
+//! Weighted random words.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::native::Kernel;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::{mismatch, resolved};
 
-/// Words with a share each; shares are kept as running sums.
+/// Words with their weights, stored as cumulative sums.
 struct Shares {
     words: Vec<Option<String>>,
     sums: Vec<f64>,
@@ -86,11 +86,11 @@ fn constant_word(argument: &Argument, index: usize) -> Result<Option<String>, Re
     }
 }
 
-/// Most symbols that a count may ask for.
+/// Maximum number of symbols that `count` may request.
 const MAX_SYMBOLS: i64 = 1_000_000;
 
-/// `rnd_symbol_zipf(symbol, …, alpha)` or `rnd_symbol_zipf(count, alpha)`: the n-th symbol comes
-/// as often as n to the power of minus alpha.
+/// `rnd_symbol_zipf(symbol, …, alpha)` or `rnd_symbol_zipf(count, alpha)`: the frequency of the
+/// n-th symbol is proportional to n to the power of minus alpha.
 pub(super) fn zipf_symbol(
     name: &str,
     arguments: &[Argument],

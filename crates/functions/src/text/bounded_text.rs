@@ -1,16 +1,16 @@
-//! A text while it is written. It asks before it grows, and where the query may hold no more it
-//! stops growing: its writers need not check, the caller that takes it does.
+//! A string builder with a memory limit. It reserves memory before it grows, and stops growing
+//! beyond the query's limit. Writers need not check; the caller that reads the string does.
 
 use std::fmt;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
-/// Bytes up to which a text grows without asking.
+/// Size up to which a string grows without a reservation.
 const FREE_BYTES: usize = 64 << 10;
-/// Bytes of a text, at most: what protocols carry in one value.
+/// Maximum bytes of a string: the most that protocols transfer in one value.
 const MAX_BYTES: usize = 1 << 30;
 
-/// A text that is no longer than the query may hold.
+/// A string that cannot exceed the query's memory limit.
 #[derive(Debug, Default)]
 pub(crate) struct BoundedText {
     text: String,
@@ -18,8 +18,8 @@ pub(crate) struct BoundedText {
 }
 
 impl BoundedText {
-    /// Whether so many bytes more are too many. The text calls it before it grows, and so does a
-    /// caller that makes a text of that size to add it.
+    /// Whether `more` bytes are too many. Called before the string grows, and by callers that build
+    /// a string of that size to append it.
     pub(crate) fn refuses(&mut self, more: usize) -> bool {
         if self.refused.is_some() {
             return true;
@@ -40,7 +40,7 @@ impl BoundedText {
         false
     }
 
-    /// Adds a text.
+    /// Appends a string.
     #[inline]
     pub(crate) fn push_str(&mut self, more: &str) {
         if !self.refuses(more.len()) {
@@ -48,7 +48,7 @@ impl BoundedText {
         }
     }
 
-    /// Adds a character.
+    /// Appends a character.
     #[inline]
     pub(crate) fn push(&mut self, more: char) {
         if !self.refuses(more.len_utf8()) {
@@ -56,7 +56,7 @@ impl BoundedText {
         }
     }
 
-    /// Adds a text and changes it where it is.
+    /// Appends a string and changes it in place.
     #[inline]
     pub(crate) fn push_changed(&mut self, more: &str, change: fn(&mut str)) {
         if !self.refuses(more.len()) {
@@ -66,7 +66,7 @@ impl BoundedText {
         }
     }
 
-    /// The text, unless it would have become too long.
+    /// Returns the string, or an error if it would have become too long.
     pub(crate) fn get(&self) -> EngineResult<&str> {
         match &self.refused {
             None => Ok(&self.text),
@@ -74,12 +74,12 @@ impl BoundedText {
         }
     }
 
-    /// Bytes that it holds.
+    /// Returns the allocated bytes.
     pub(crate) fn capacity(&self) -> usize {
         self.text.capacity()
     }
 
-    /// Begins anew.
+    /// Clears the string.
     pub(crate) fn clear(&mut self) {
         self.text.clear();
     }
@@ -113,14 +113,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_grows_up_to_the_querys_share() {
+    fn a_string_grows_up_to_the_memory_limit_of_the_query() {
         let account = account::Account::new(1 << 20, || None);
         let _entered = account.enter();
         let mut text = BoundedText::default();
         for _ in 0..100 {
             text.push_str(&"x".repeat(1 << 20));
         }
-        // Without a counting allocator only what is asked for at once counts: it doubles.
+        // Without a counting allocator only a single reservation counts, and each one doubles.
         assert!(text.get().unwrap_err().message.contains("query.memory.limit"));
         assert!(text.capacity() <= 33 << 20, "{}", text.capacity());
         text.push('y');

@@ -1,5 +1,5 @@
-//! Texts changed by position and letter, read out of Base64 and hexadecimal, and cut into lists, as
-//! `PostgreSQL` does it.
+//! Strings edited by position and character, decoded from Base64 and hexadecimal, and split into
+//! lists as in `PostgreSQL`.
 
 use std::sync::Arc;
 
@@ -35,7 +35,8 @@ fn reverse(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `translate(text, from, to)`: letters of `from` become those of `to` at their places, or go.
+/// `translate(text, from, to)`: replaces the letters of `from` by those of `to` at the same
+/// positions; letters without a counterpart are removed.
 fn translate(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, from, to) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
     let mut letters: FxHashMap<char, Option<char>> = FxHashMap::default();
@@ -65,7 +66,7 @@ fn translate(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `overlay(text, part, from [, length])`: the part in the place of so many letters.
+/// `overlay(text, part, from [, length])`: replaces `length` characters by the part.
 fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, parts) = (call.texts(0)?, call.texts(1)?);
     let starts = call.primitive::<Int32Type>(2)?;
@@ -100,7 +101,7 @@ fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `substring(text FROM pattern)`: the first group of the first match, or the match.
+/// `substring(text FROM pattern)`: returns the first group of the first match, or the whole match.
 fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     let known: Option<Regex> = match bound.arguments[1].text() {
         Some(text) => Some(regex(&text).map_err(|message| refused(1, &text, message))?),
@@ -108,7 +109,7 @@ fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError>
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns) = (call.texts(0)?, call.texts(1)?);
-        // A `Regex` locks its working memory: a clone for each batch avoids contention.
+        // A `Regex` locks its scratch memory: a clone for each batch avoids contention.
         let known = known.clone();
         try_build_text(call.rows, |row, out| {
             let (Some(text), Some(pattern)) = (texts.get(row), patterns.get(row)) else {
@@ -143,7 +144,7 @@ fn try_build_bytes(
     Ok(Arc::new(builder.finish()))
 }
 
-/// The bytes of a text in Base64; blanks and line ends between the letters are left out.
+/// Decodes a Base64 string; whitespace is ignored.
 fn base64_bytes(text: &str) -> Result<Vec<u8>> {
     account::room(text.len() * 2).map_err(stopped)?;
     let letters: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -184,8 +185,8 @@ fn to_base64(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `string_to_array(text, separator [, null])`: the parts, as a list in text; without a separator
-/// the letters.
+/// `string_to_array(text, separator [, null])`: splits a string into an array in text form; without
+/// a separator, into its characters.
 fn string_to_array(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, separators) = (call.texts(0)?, call.texts(1)?);
     let nulls = match call.arguments.len() {

@@ -1,4 +1,4 @@
-//! Texts put together and encoded as `PostgreSQL` does it.
+//! Concatenation and encoding of strings as in `PostgreSQL`.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::Int32Type;
@@ -13,7 +13,7 @@ use crate::text::bounded_text::BoundedText;
 use crate::text::hash::hexadecimal;
 use crate::text::parse;
 
-/// Bytes of a text that are put together before they are added to it.
+/// Bytes that are buffered before they are appended to a string.
 const PART_BYTES: usize = 4 << 10;
 
 /// `initcap(text)`: the first letter of each word in upper case, the others in lower case.
@@ -75,7 +75,7 @@ fn repeat(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// The texts after the first that are not null, with the first between them.
+/// Concatenates the non-null arguments after the first, separated by the first.
 fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
     let all: Vec<Texts> =
         (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
@@ -92,9 +92,9 @@ fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `format(pattern, …)`: `%s` a text, `%I` a name, `%L` a literal, `%%` a percent sign, each of the
-/// next argument, or of the nth with `%n$s`; in so many characters with `%10s`, to the left with
-/// `%-10s`, in as many as an argument says with `%*s` and `%*n$s`.
+/// `format(pattern, …)`: `%s` is a string, `%I` an identifier, `%L` a literal, `%%` a percent sign.
+/// Each uses the next argument, or the nth with `%n$s`. `%10s` sets the width, `%-10s` aligns left,
+/// and `%*s` or `%*n$s` takes the width from an argument.
 fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
     let all: Vec<Texts> =
         (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
@@ -136,7 +136,7 @@ fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// The argument that `n$` names, counted from 0; nothing where none is named.
+/// Parses `n$` and returns the argument's index from 0; `None` if no argument is named.
 fn place(rest: &mut &str) -> Result<Option<usize>> {
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, after) = rest.split_at(digits);
@@ -151,7 +151,7 @@ fn argument(values: &[Texts], place: usize) -> Result<&Texts> {
     values.get(place).ok_or_else(missing)
 }
 
-/// Characters that a value fills, negative ones from the left; 0 where the pattern says nothing.
+/// Parses the width of a value in characters. Negative: left-aligned; 0: not specified.
 fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Result<i64> {
     let (is_left, mut after) = match rest.strip_prefix('-') {
         Some(after) => (true, after.trim_start_matches('-')),
@@ -175,7 +175,7 @@ fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Res
     Ok(if is_left { -width.abs() } else { width })
 }
 
-/// A text in so many characters, blanks before it, or behind it for a negative width.
+/// Pads a string to a width with blanks before it, or after it for a negative width.
 fn pad(text: &str, width: i64, out: &mut BoundedText) {
     let missing = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
     let missing = missing.saturating_sub(text.chars().count());
@@ -242,7 +242,7 @@ fn encode_text(call: &Call<'_>) -> Result<ArrayRef> {
         let (Some(text), Some(format)) = (texts.get(row), formats.get(row)) else {
             return Ok(false);
         };
-        // A constant is bytes as PostgreSQL writes them.
+        // A constant is read in PostgreSQL's bytea syntax.
         if is_constant && text.starts_with("\\x") {
             let bytes = parse::bytes(text);
             let bytes = bytes.ok_or_else(|| invalid(format!("'{text}' are no bytes in hex")))?;
@@ -276,11 +276,11 @@ pub(crate) fn encoded(bytes: &[u8], format: &str, out: &mut BoundedText) -> Resu
     Ok(())
 }
 
-/// Letters of Base64 to a line, as `PostgreSQL` breaks them.
+/// Base64 characters per line, as in `PostgreSQL`.
 const LINE: usize = 76;
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Appends bytes as Base64, in lines of so many letters.
+/// Appends bytes as Base64, with `line` characters per line.
 pub(crate) fn push_base64(bytes: &[u8], line: usize, out: &mut BoundedText) {
     if out.refuses(bytes.len() / 3 * 4 + bytes.len() / 57 + 8) {
         return;

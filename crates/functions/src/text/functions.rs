@@ -1,5 +1,5 @@
-//! Text functions. Positions count characters from 1; null in, null out, unless an entry says
-//! otherwise.
+//! String functions. Positions count characters from 1. A null argument gives null, unless an entry
+//! says otherwise.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::text::parse;
 use crate::text::pattern::{refused, regex};
 use crate::text::together;
 
-/// A function from text to text.
+/// Applies a function from string to string.
 fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     build_text(call.rows, |row, out| {
@@ -34,7 +34,7 @@ fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayR
     })
 }
 
-/// The byte where character number `count` starts; the length when there are fewer.
+/// Returns the byte offset of character number `count`, or the length if there are fewer.
 fn byte_of(text: &str, count: usize) -> usize {
     if text.is_ascii() {
         return count.min(text.len());
@@ -46,7 +46,8 @@ fn characters(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().count() }
 }
 
-/// The first or last `count` characters; a negative count leaves that many out at the other end.
+/// Returns the first or last `count` characters; a negative count removes that many from the other
+/// end.
 fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
     let (texts, counts) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
     if counts.scalar
@@ -103,19 +104,19 @@ fn substring(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// The first character, from 0, and how many there are from position `start` on; `None` for a
-/// negative length.
+/// Returns the index of the first character, from 0, and the number of characters from position
+/// `start` on; `None` for a negative length.
 fn characters_of(start: i32, length: i32) -> Option<(usize, usize)> {
     let (first, length) = (i64::from(start) - 1, i64::from(length));
     if length < 0 {
         return None;
     }
-    // The part before the text is cut off the length.
+    // Positions before the string reduce the length.
     let cut = (length + first.min(0)).max(0);
     Some((first.max(0) as usize, cut as usize))
 }
 
-/// The first place of a text in another, from 1; 0 when there is none.
+/// Returns the position of the first occurrence of a string in another, from 1; 0 if not found.
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, wanted) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -147,10 +148,10 @@ fn replace(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// More characters than this are refused: a length is one number away from filling the memory.
+/// Maximum length in characters: a single number could otherwise exhaust the memory.
 const MAX_PADDED: i32 = 1 << 20;
 
-/// `LIKE pattern ESCAPE 'c'`: the pattern with a backslash where it escapes.
+/// `LIKE pattern ESCAPE 'c'`: converts the escape character to a backslash.
 fn like_escape(call: &Call<'_>) -> Result<ArrayRef> {
     let (patterns, escapes) = (call.texts(0)?, call.texts(1)?);
     let rows = if escapes.scalar { call.rows.min(1) } else { call.rows };
@@ -176,7 +177,7 @@ fn like_escape(call: &Call<'_>) -> Result<ArrayRef> {
             escaped = false;
         }
         if escaped {
-            // Escapes nothing, which LIKE refuses.
+            // A trailing escape, which LIKE rejects.
             out.push('\\');
         }
         true
@@ -260,7 +261,7 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns, replacements) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
-        // A `Regex` locks its working memory: a clone for each batch avoids contention.
+        // A `Regex` locks its scratch memory: a clone for each batch avoids contention.
         let known = known.clone();
         let only = if replacements.scalar { replacements.get(0) } else { None };
         let template = known.as_ref().zip(only).map(|(known, with)| Template::new(with, known));
@@ -289,15 +290,15 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     }))
 }
 
-/// The replacement of a match: texts and the match's groups, as Java reads them. `$1x` is group 1
-/// and an x, `\\$` a dollar; `$name` and `${name}` are groups with names.
+/// The replacement of a match: literal strings and groups of the match, in Java's syntax. `$1x` is
+/// group 1 and an x, `\\$` is a dollar; `$name` and `${name}` are named groups.
 struct Template<'a> {
     parts: Vec<Part<'a>>,
 }
 
 enum Part<'a> {
     Text(&'a str),
-    /// By its number; a number or a name that the pattern does not have is nothing.
+    /// A group by number; a number or a name that the pattern does not have is empty.
     Group(usize),
 }
 
@@ -310,7 +311,7 @@ impl<'a> Template<'a> {
             parts.push(Part::Text(text));
             let after = &special[1..];
             if special.starts_with('\\') {
-                // The next character as it is.
+                // The next character is literal.
                 let next = after.chars().next().map_or(0, char::len_utf8);
                 parts.push(Part::Text(&after[..next]));
                 rest = &after[next..];
@@ -329,7 +330,7 @@ impl<'a> Template<'a> {
     }
 }
 
-/// The name or number of a group after a dollar, and where it ends.
+/// Returns the name or number of a group after a dollar, and its end offset.
 fn group_name(after: &str) -> Option<(&str, usize)> {
     if let Some(braced) = after.strip_prefix('{') {
         let end = braced.find('}')?;
@@ -342,7 +343,7 @@ fn group_name(after: &str) -> Option<(&str, usize)> {
     (end > 0).then(|| (&after[..end], end))
 }
 
-/// Where a pattern matches, and its groups where they are asked for, which takes longer.
+/// Range of a match, and its groups if they are needed, which is slower.
 type Match<'t> = (Range<usize>, Option<Captures<'t>>);
 
 fn with_range(found: Captures<'_>) -> Option<Match<'_>> {
@@ -380,7 +381,8 @@ fn replace_each<'t>(
             });
         }
         copied = at.end;
-        // No match follows one that ends where the text does, not even an empty one.
+        // After a match that ends at the end of the string no further match follows, not even an
+        // empty one.
         if copied == text.len() {
             return;
         }
@@ -388,7 +390,7 @@ fn replace_each<'t>(
     out.push_str(&text[copied..]);
 }
 
-/// Matches between two looks whether the query may go on.
+/// Matches between two checks of the query's deadline and cancellation.
 const LOOK_MATCHES: usize = 1024;
 
 fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
@@ -399,7 +401,7 @@ fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(characters(texts.get(row)?)).ok()))
 }
 
-/// The bytes of texts, each as `parts`.
+/// Returns the length of strings in bytes, times `parts`.
 fn bytes(call: &Call<'_>, parts: usize) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(texts.get(row)?.len() * parts).ok()))
@@ -454,7 +456,7 @@ fn quote_ident(text: &str, out: &mut BoundedText) {
     quoted(text, '"', out);
 }
 
-/// Texts in another case.
+/// Converts the case of strings.
 fn in_case(call: &Call<'_>, case: Case) -> Result<ArrayRef> {
     if let Some(texts) = together::recased(&call.texts(0)?, case)? {
         return Ok(texts);
@@ -469,7 +471,7 @@ fn in_case(call: &Call<'_>, case: Case) -> Result<ArrayRef> {
     }
 }
 
-/// A text in another case, which may take three times its bytes.
+/// Converts the case of a string; the result may take three times its bytes.
 fn recased(text: &str, out: &mut BoundedText, ascii: fn(&mut str), change: fn(&str) -> String) {
     if text.is_ascii() {
         out.push_changed(text, ascii);
@@ -499,7 +501,7 @@ fn bar(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// The bytes of whole numbers, the lowest of them first.
+/// Packs LONGs into bytes, the least significant number first.
 fn of_longs<const BYTES: usize>(call: &Call<'_>) -> Result<ArrayRef> {
     let longs = (0..BYTES / 8).map(|index| call.primitive::<Int64Type>(index));
     let longs = longs.collect::<Result<Vec<_>>>()?;
@@ -532,7 +534,7 @@ macro_rules! one {
     };
 }
 
-/// Blanks, or the characters of a second argument, cut off.
+/// Trims blanks, or the characters of a second argument.
 macro_rules! trimming {
     ($name:literal, $method:ident, $summary:literal) => {
         pure(

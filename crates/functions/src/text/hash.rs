@@ -1,4 +1,4 @@
-//! MD5, SHA-1 and SHA-256 of texts and bytes, in lower-case hexadecimal.
+//! MD5, SHA-1 and SHA-256 of strings and bytes, in lower-case hexadecimal.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::common::Result;
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn published_vectors() {
+    fn digests_match_published_vectors() {
         assert_eq!(hex::<Md5>(b"abc"), "900150983cd24fb0d6963f7d28e17f72");
         assert_eq!(hex::<Sha1>(b"abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Texts: their functions, patterns, digests, and reading values from them.
+//! Strings: functions, patterns, digests, and parsing of values.
 
 pub(crate) mod bounded_text;
 pub(crate) mod edited;

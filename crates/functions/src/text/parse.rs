@@ -1,4 +1,4 @@
-//! Values out of text, one function per type. The whole text must be the value; nothing is
+//! Parsing of strings, one function per type. The whole string must be the value; nothing is
 //! trimmed.
 
 /// An integer: optional sign, digits (with `_` between digits), optional `L`.
@@ -26,7 +26,8 @@ fn plain_integer(text: &str) -> Option<i64> {
     if well_placed { text.replace('_', "").parse().ok() } else { None }
 }
 
-/// A DOUBLE. `NaN` and `Infinity` are null and so is what is too large; as is text that is none.
+/// Parses a DOUBLE. `NaN`, `Infinity`, numbers that are too large and strings that are no number
+/// are null.
 pub(crate) fn double(text: &str) -> Option<f64> {
     let digits = text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text);
     let numeric = digits.bytes().any(|byte| byte.is_ascii_digit())
@@ -39,23 +40,23 @@ pub(crate) fn double(text: &str) -> Option<f64> {
     digits.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// A FLOAT, by the rules of `double`.
+/// Parses a FLOAT, by the rules of `double`.
 pub(crate) fn float(text: &str) -> Option<f32> {
     double(text).map(|value| value as f32).filter(|value| value.is_finite())
 }
 
-/// `true` or `t`, letter case ignored; everything else is false.
+/// Parses `true` or `t`, ignoring case; everything else is false.
 pub(crate) fn boolean(text: &str) -> bool {
     text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("t")
 }
 
-/// Whether a text is a BOOLEAN at all, for conversions whose failure is an error.
+/// Whether a string is a BOOLEAN at all, for conversions whose failure is an error.
 pub(crate) fn is_boolean(text: &str) -> bool {
     boolean(text) || text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("f")
 }
 
-/// Bytes as `PostgreSQL` writes them: `\\x` and two hexadecimal digits for each, or those of the
-/// text, where `\\\\` is a backslash and `\\377` a byte by its octal digits.
+/// Parses bytes in `PostgreSQL`'s syntax: `\\x` and two hexadecimal digits per byte, or plain
+/// characters, where `\\\\` is a backslash and `\\377` a byte in octal.
 pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     if let Some(digits) = text.strip_prefix("\\x") {
         return hexadecimal(digits);
@@ -77,7 +78,7 @@ pub(crate) fn bytes(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Bytes as two hexadecimal digits each.
+/// Parses bytes of two hexadecimal digits each.
 pub(crate) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -90,7 +91,7 @@ pub(crate) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
 
 /// A UUID in its hyphenated form, as big-endian bytes.
 pub(crate) fn uuid(text: &str) -> Option<[u8; 16]> {
-    // With its dashes, or, as some drivers send it, without.
+    // With hyphens, or without, as some drivers send it.
     if !matches!(text.len(), 32 | 36) {
         return None;
     }
@@ -102,7 +103,7 @@ pub(crate) fn ipv4(text: &str) -> Option<u32> {
     text.parse::<std::net::Ipv4Addr>().ok().map(u32::from)
 }
 
-/// A network such as `10.1.0.0/16` or `10.1/16` as (base, mask, bits); an address alone is a
+/// Parses a network such as `10.1.0.0/16` or `10.1/16` as (base, mask, bits); a single address is a
 /// network of one.
 pub(crate) fn ipv4_network(text: &str) -> Option<(u32, u32, u32)> {
     let (address, bits) = match text.split_once('/') {
@@ -133,12 +134,12 @@ pub(crate) fn long256(text: &str) -> Option<[u8; 32]> {
 
 const GEOHASH_ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 
-/// A geohash text cut to `bits`, or these bits themselves.
-/// `None` when a character is not of the alphabet or it is too short.
+/// Parses a geohash and truncates it to `bits`, or parses exactly these bits. `None` if a character
+/// is not in the alphabet or the string is too short.
 pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
     let is_binary = text.len() == usize::from(bits) && !bits.is_multiple_of(5);
     if is_binary && text.bytes().all(|byte| matches!(byte, b'0' | b'1')) {
-        // As it is written where the bits are no whole number of characters.
+        // Binary digits, as it is written if the bits do not form whole characters.
         return i64::from_str_radix(text, 2).ok();
     }
     let mut value = 0_i64;
@@ -155,7 +156,7 @@ pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
     (have >= bits && have > 0).then(|| value >> (have - bits))
 }
 
-/// The text of a geohash: characters when its bits allow, else binary digits.
+/// Formats a geohash: in characters if its bits allow, otherwise in binary digits.
 pub(crate) fn geohash_text(value: i64, bits: u8) -> String {
     if bits.is_multiple_of(5) {
         let digit =
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_must_be_the_whole_text() {
+    fn the_whole_string_must_be_an_integer() {
         for (text, value) in [
             ("12", Some(12)),
             ("+5", Some(5)),
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_that_are_null_are_none() {
+    fn null_doubles_parse_as_none() {
         assert_eq!(double("1e3"), Some(1000.0));
         assert_eq!(double("-.5"), Some(-0.5));
         for text in ["NaN", "Infinity", "inf", "", "abc", "e", "1e999", "1 "] {
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_may_be_short() {
+    fn networks_may_be_abbreviated() {
         assert_eq!(ipv4_network("10.1/16"), Some((0x0A01_0000, 0xFFFF_0000, 16)));
         assert_eq!(ipv4_network("1.2.3.4"), Some((0x0102_0304, u32::MAX, 32)));
         assert_eq!(ipv4_network("1.2.3.4/33"), None);

@@ -1,4 +1,4 @@
-//! LIKE, ILIKE, regular expressions and IPv4 containment. A null text matches nothing, so the
+//! LIKE, ILIKE, regular expressions and IPv4 containment. A null string matches nothing, so the
 //! negated forms keep null rows.
 
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ pub(crate) fn resolve(
     if let Some(pattern) = right.text() {
         syntax.compile(&pattern).map_err(|message| refused(1, &pattern, message))?;
     }
-    // A symbol is matched by its dictionary, where that is shorter than the batch.
+    // A symbol is matched once per dictionary value if the dictionary is shorter than the batch.
     let source = if left.sql_type == SqlType::Symbol { SqlType::Symbol } else { SqlType::Varchar };
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| matches_kernel(call, syntax));
     let types = (source, SqlType::Varchar, SqlType::Boolean);
@@ -76,7 +76,7 @@ enum Syntax {
     Glob,
 }
 
-/// The most bytes of a pattern that needs an automaton: reading it takes 100 times as many.
+/// Maximum bytes of a pattern that needs an automaton; compiling it takes 100 times its size.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
 
 /// A compiled pattern; the simple shapes of LIKE need no automaton.
@@ -112,7 +112,7 @@ impl Syntax {
     }
 }
 
-/// A regular expression of up to [`MAX_PATTERN_BYTES`].
+/// Compiles a regular expression of up to [`MAX_PATTERN_BYTES`].
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
     check_length(pattern)?;
     compiled(pattern)
@@ -129,7 +129,7 @@ fn check_length(pattern: &str) -> Result<(), String> {
 }
 
 fn compiled(pattern: &str) -> Result<Regex, String> {
-    // It takes long for some, and may be made for each row.
+    // Compilation can be slow and may run once per row.
     account::check().map_err(|error| error.message)?;
     Regex::new(pattern).map_err(|error| {
         let reason = error.to_string();
@@ -138,8 +138,8 @@ fn compiled(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// The error for a constant pattern, at the character where it breaks: the bracket that is never
-/// closed, else the end.
+/// The error for a constant pattern, positioned at a bracket that is never closed, otherwise at the
+/// end.
 pub(crate) fn refused(index: usize, pattern: &str, message: String) -> ResolveError {
     let length = pattern.chars().count();
     let offset = if message.contains("character class") {
@@ -183,11 +183,11 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
     compiled(&translated).map(Matcher::Regex)
 }
 
-/// `glob(text, pattern)`: `*`, `?`, `[a-z]` and `[!a-z]` against the whole text.
+/// `glob(text, pattern)`: matches `*`, `?`, `[a-z]` and `[!a-z]` against the whole string.
 pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     let pattern = &bound.arguments[1];
     let text = pattern.text();
-    // A parameter has no value yet.
+    // A parameter has no value yet, so it is not null.
     let is_null = pattern.constant.as_ref().is_some_and(ScalarValue::is_null);
     if text.as_deref() == Some("") || is_null {
         let message = "glob pattern must not be null or empty".to_owned();
@@ -199,7 +199,7 @@ pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     Ok(Arc::new(|call: &Call<'_>| matches_kernel(call, Syntax::Glob)))
 }
 
-/// As a regular expression. A class that is never closed, or that nothing is in, matches nothing.
+/// Compiles a glob to a regular expression. A class that is empty or never closed matches nothing.
 fn glob(pattern: &str) -> Result<Matcher, String> {
     check_length(pattern)?;
     let mut translated = String::from("(?s)^");
@@ -210,7 +210,7 @@ fn glob(pattern: &str) -> Result<Matcher, String> {
             '*' => translated.push_str(".*"),
             '?' => translated.push('.'),
             '[' => {
-                // A bracket right behind the opening one is a letter of the class.
+                // A closing bracket directly after the opening one is a character of the class.
                 let negated = rest.starts_with('!');
                 let inside = &rest[usize::from(negated)..];
                 let first = inside.chars().next().map_or(0, char::len_utf8);
@@ -229,7 +229,7 @@ fn glob(pattern: &str) -> Result<Matcher, String> {
     compiled(&translated).map(Matcher::Regex)
 }
 
-/// Letters and ranges of a class; `None` where a range is empty.
+/// Returns the characters and ranges of a class; `None` if a range is empty.
 fn class_of(class: &str, negated: bool) -> Option<String> {
     let mut out = String::from(if negated { "[^" } else { "[" });
     let letters: Vec<char> = class.chars().collect();
@@ -296,7 +296,7 @@ fn as_symbols(array: &ArrayRef) -> Option<&DictionaryArray<Int32Type>> {
     array.as_any().downcast_ref()
 }
 
-/// The first argument's texts, be it SYMBOL or VARCHAR.
+/// Strings of the first argument, which is SYMBOL or VARCHAR.
 enum AnyTexts {
     Symbols { symbols: DictionaryArray<Int32Type>, scalar: bool },
     Texts(Texts),
@@ -339,7 +339,7 @@ fn containment(
         let networks = call.texts(network_at)?;
         let inside = |address: u32, network: &str| {
             let Some((base, mask, bits)) = parse::ipv4_network(network) else { return false };
-            // Strictly inside means that the network is wider than one address.
+            // Strict containment requires a network wider than one address.
             address & mask == base && (or_equal || bits < 32)
         };
         Ok(build_flags(call.rows, |row| match (addresses.get(row), networks.get(row)) {
@@ -361,14 +361,14 @@ mod tests {
     }
 
     #[test]
-    fn a_class_of_a_glob_may_end_in_a_hyphen() {
+    fn a_glob_class_may_end_with_a_hyphen() {
         assert!(matches("a-c", Syntax::Glob, "a[b-]c"));
         assert!(matches("[q]", Syntax::Glob, "[[]q]"));
         assert!(!matches("ac", Syntax::Glob, "a[]c"));
     }
 
     #[test]
-    fn like_has_two_wildcards_and_an_escape() {
+    fn like_supports_two_wildcards_and_an_escape() {
         let like = Syntax::Like { any_case: false };
         for (text, pattern, expected) in [
             ("hello", "hello", true),

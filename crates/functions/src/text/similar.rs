@@ -1,4 +1,4 @@
-//! Patterns of SIMILAR TO as regular expressions.
+//! SIMILAR TO patterns as regular expressions.
 
 use arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -9,7 +9,7 @@ use crate::signature::Param::Text;
 use crate::signature::{Function, direct, pure};
 use crate::text::bounded_text::BoundedText;
 
-/// `similar_pattern(pattern [, escape])`: the whole text must match, `%` and `_` are those of LIKE.
+/// `similar_pattern(pattern [, escape])`: the whole string must match; `%` and `_` work as in LIKE.
 fn similar_pattern(call: &Call<'_>) -> Result<ArrayRef> {
     let patterns = call.texts(0)?;
     let escapes = if call.arguments.len() == 2 { Some(call.texts(1)?) } else { None };
@@ -27,8 +27,8 @@ fn similar_pattern(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `similar_substring(pattern, escape)`: as `similar_pattern`, with the part between two escaped
-/// quotes as a group. What is before it is as short as it can be.
+/// `similar_substring(pattern, escape)`: like `similar_pattern`, with the section between two
+/// escaped quotes as a group. The match before that section is as short as possible.
 fn similar_substring(call: &Call<'_>) -> Result<ArrayRef> {
     let (patterns, escapes) = (call.texts(0)?, call.texts(1)?);
     try_build_text(call.rows, |row, out| {
@@ -61,7 +61,7 @@ fn push_pattern(out: &mut BoundedText, pattern: &str, escape: Option<char>) {
     out.push_str(")$");
 }
 
-/// A part of a pattern; `any` is what `%` becomes.
+/// Appends one section of a pattern; `any` is the translation of `%`.
 fn push_part(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &str) {
     let (mut escaped, mut in_brackets) = (false, false);
     let mut letters = pattern.chars();
@@ -81,7 +81,7 @@ fn push_part(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &s
                 out.push(']');
             }
             '\\' => out.push_str("\\\\"),
-            // `[:digit:]` and its kin.
+            // `[:digit:]` and similar classes.
             '[' if letters.as_str().starts_with(':') => {
                 let class = letters.as_str();
                 let end = class.find(":]").map_or(class.len(), |end| end + 2);
@@ -89,7 +89,7 @@ fn push_part(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &s
                 out.push_str(&class[..end]);
                 letters = class[end..].chars();
             }
-            // A set within a set means something to the expressions of Rust.
+            // In Rust's regular expressions these characters would start a nested set operation.
             '[' | '&' | '~' if in_brackets => push_literal(out, letter),
             _ if in_brackets => out.push(letter),
             '%' => out.push_str(any),

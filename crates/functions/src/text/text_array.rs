@@ -1,8 +1,8 @@
-//! Items of the arrays of the catalog of `PostgreSQL`, which are text here: `{a,"b c",NULL}`.
+//! Items of `PostgreSQL` catalog arrays, which are stored as text here: `{a,"b c",NULL}`.
 
 use crate::text::bounded_text::BoundedText;
 
-/// Adds an item to what will stand between the braces.
+/// Appends an item to the list between the braces.
 pub(crate) fn push_item(list: &mut BoundedText, item: Option<&str>) {
     let Some(item) = item else {
         list.push_str("NULL");
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_read_as_they_were_written() {
+    fn written_items_are_read_back_unchanged() {
         let items = ["a", "", "b c", "null", r#"x"y\z"#, "{1,2}", "é"];
         let mut list = BoundedText::default();
         list.push('{');

@@ -1,6 +1,6 @@
-//! Functions over the texts of a column together, where they are of ASCII alone: characters are
-//! bytes then, lengths are those of the views, and pieces are other views of the same bytes. Each
-//! answers `None` where a column is not so, which is then read text by text.
+//! Vectorised string functions for ASCII-only columns: characters are bytes, lengths are those of
+//! the views, and substrings are views of the same bytes. Each function returns `None` for any
+//! other column, which is then processed string by string.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use tidemark_vfs::{PIECE_TEXTS, are_ascii, ascii_stretch, stretch, text_column};
 
 use crate::column::{Texts, stopped};
 
-/// Bytes of one buffer that a view can say a place in, and that are made at once.
+/// Maximum size of a buffer whose offsets fit a view; also the maximum that is built in one step.
 pub(crate) const MAX_BYTES: usize = 1 << 30;
 
-/// The views that are looked at together, with the row of the first; each time after asking
-/// whether the query may go on.
+/// Visits the views in chunks, each with the row of its first view, after a check of the query's
+/// deadline and cancellation.
 pub(crate) fn each_piece(
     texts: &StringViewArray,
     mut visit: impl FnMut(usize, &[u128]) -> Result<bool>,
@@ -32,8 +32,8 @@ pub(crate) fn each_piece(
     Ok(true)
 }
 
-/// The length of each text, which `count` finds of texts that are not ASCII. What it says of nulls
-/// means nothing.
+/// Returns the length of each string; `count` measures strings that are not ASCII. Lengths of nulls
+/// are unspecified.
 pub(crate) fn lengths(texts: &Texts, count: fn(&str) -> usize) -> Result<Option<Vec<i32>>> {
     if texts.scalar {
         return Ok(None);
@@ -51,7 +51,7 @@ pub(crate) fn lengths(texts: &Texts, count: fn(&str) -> usize) -> Result<Option<
     Ok(Some(lengths))
 }
 
-/// The texts in another case.
+/// Converts the case of the strings.
 pub(crate) fn recased(texts: &Texts, case: Case) -> Result<Option<ArrayRef>> {
     if texts.scalar {
         return Ok(None);
@@ -83,7 +83,7 @@ pub(crate) fn recased(texts: &Texts, case: Case) -> Result<Option<ArrayRef>> {
     Ok(Some(Arc::new(text_column(made, buffers_of(bytes), nulls)?)))
 }
 
-/// Room for so many bytes more, where the query may have it.
+/// Reserves capacity for more bytes within the query's memory limit.
 pub(crate) fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     let needed = bytes.len() + more;
     if needed > bytes.capacity() {
@@ -94,12 +94,13 @@ pub(crate) fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     Ok(())
 }
 
-/// The bytes as the buffers of a column.
+/// Wraps the bytes as the buffers of a column.
 pub(crate) fn buffers_of(bytes: Vec<u8>) -> Vec<Buffer> {
     if bytes.is_empty() { vec![] } else { vec![bytes.into()] }
 }
 
-/// A piece of each text: `piece` says of a length which byte is the first and how many there are.
+/// Returns a substring of each string; `piece` maps a length to the first byte and the number of
+/// bytes.
 pub(crate) fn pieces(
     texts: &Texts,
     piece: impl Fn(usize) -> (usize, usize),
@@ -109,7 +110,7 @@ pub(crate) fn pieces(
     }
     let buffers = texts.array.data_buffers();
     let mut made = Vec::with_capacity(texts.array.len());
-    // Bytes of long texts, and of their pieces that are long as well.
+    // Bytes of strings stored in buffers, and of their substrings that still need a buffer.
     let (mut all, mut taken) = (0, 0);
     let are_ascii = each_piece(&texts.array, |_, views| {
         if !are_ascii(views, buffers) {
@@ -134,13 +135,13 @@ pub(crate) fn pieces(
     if taken == 0 || taken >= all / 2 {
         return Ok(Some(Arc::new(pieces)));
     }
-    // Few bytes are not to keep many.
+    // A few bytes must not keep a large buffer alive.
     account::room(taken).map_err(stopped)?;
     Ok(Some(Arc::new(pieces.gc())))
 }
 
-/// Whether each text has a part in it; not for nulls. Texts that lie one behind the other are
-/// searched as one, be they ASCII or not.
+/// Whether each string contains a substring; false for nulls. Strings stored contiguously are
+/// searched as one range, whether they are ASCII or not.
 pub(crate) fn containing(texts: &Texts, part: &Finder<'_>) -> Result<Option<BooleanBuffer>> {
     let len = part.needle().len();
     if texts.scalar || len == 0 {
@@ -168,10 +169,11 @@ pub(crate) fn containing(texts: &Texts, part: &Finder<'_>) -> Result<Option<Bool
     }))
 }
 
-/// Whether each text has a part in it; those that are long are in `bytes`, which begin at `start`.
+/// Whether each string contains `part`. Strings that are not inline lie in `bytes`, which begin at
+/// `start`.
 fn search(views: &[u128], start: usize, bytes: &[u8], part: &Finder<'_>, flags: &mut [bool]) {
     let find = |from: usize| part.find(&bytes[from..]).map_or(usize::MAX, |at| from + at);
-    // No text that begins at `from` or later has the part before `next`.
+    // No string that begins at `from` or later contains the substring before `next`.
     let (mut from, mut next) = (0, if bytes.is_empty() { usize::MAX } else { find(0) });
     for (&view, flag) in views.iter().zip(flags) {
         let len = view_len(view);
@@ -181,7 +183,7 @@ fn search(views: &[u128], start: usize, bytes: &[u8], part: &Finder<'_>, flags: 
         }
         let at = (view >> 96) as usize - start;
         if at < from {
-            // Not in the order of the rows: the stretch is walked once alone.
+            // The strings are not in row order, and the shared range is scanned only once.
             *flag = part.find(&bytes[at..at + len]).is_some();
             continue;
         }
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
     use crate::tests::random;
 
-    /// Columns as they come: slices, filtered rows, several buffers, nulls, other letters.
+    /// Realistic columns: slices, filtered rows, several buffers, nulls, non-ASCII letters.
     fn some_texts(rng: &mut ChaCha8Rng) -> StringViewArray {
         let rows = [0, 1, 7, 900, 1_024, 3_000][rng.random_range(0..6)];
         let (nulls, other) = (rng.random_bool(0.5), rng.random_bool(0.3));
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn they_agree_with_texts_one_by_one() {
+    fn vectorised_functions_agree_with_one_string_at_a_time() {
         let mut rng = random();
         let mut together = 0;
         for _ in 0..400 {
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn small_pieces_do_not_keep_large_texts() {
+    fn short_substrings_do_not_keep_large_buffers() {
         let large = "0123456789abcdef".repeat(1_000);
         let texts = Texts::new(StringViewArray::from_iter_values(vec![&large; 50]), false);
         for (len, kept) in [(5, 0), (20, 50 * 20), (9_000, 50 * 16_000)] {
@@ -290,12 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_not_found_across_texts() {
+    fn a_match_does_not_span_two_strings() {
         let texts = ["0123456789abcA", "Bcdefghijklmno", "xxxxxxxxxxxABx", "AB", "B0123456789abcA"];
         let texts = Texts::new(StringViewArray::from_iter_values(texts), false);
         let found = containing(&texts, &Finder::new("AB")).unwrap().unwrap();
         assert_eq!(found.iter().collect::<Vec<_>>(), [false, false, true, true, false]);
-        // In the opposite order, and the same text twice.
+        // In reverse order, with a duplicate string.
         let rows = arrow::array::UInt32Array::from(vec![4, 3, 2, 2, 1, 0, 2]);
         let array = arrow::compute::take(&texts.array, &rows, None).unwrap();
         let texts = Texts::new(array.as_string_view().clone(), false);

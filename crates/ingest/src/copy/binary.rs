@@ -1,4 +1,4 @@
-//! The binary format: a header, then rows of values with their lengths.
+//! The binary format: a header, then rows of length-prefixed values.
 
 use tidemark_types::EngineError;
 
@@ -7,14 +7,14 @@ use super::spec::CopyColumn;
 use crate::parameters::binary_value;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
-/// Signature, flags, length of the extension.
+/// Signature, flags, extension length.
 const HEADER_BYTES: usize = SIGNATURE.len() + 8;
-/// Flags that a reader has to know.
+/// Flags that a reader must understand.
 const CRITICAL_FLAGS: u32 = 0xffff_0000;
 
 #[derive(Debug)]
 pub(super) struct BinaryForm {
-    /// The types of the values.
+    /// Types of the values, as OIDs.
     oids: Vec<u32>,
     header_due: bool,
     is_over: bool,
@@ -27,7 +27,7 @@ impl BinaryForm {
         Self { oids, header_due: true, is_over: false, row: 0 }
     }
 
-    /// The row that is read now.
+    /// Number of the current row.
     pub(super) fn line(&self) -> u64 {
         self.row
     }
@@ -65,7 +65,7 @@ impl BinaryForm {
         Ok(Progress::To(at))
     }
 
-    /// Reads the row at `at`; where it ends, `None` while it is incomplete.
+    /// Reads the row at `at` and returns its end; `None` while it is incomplete.
     fn row(
         &mut self,
         bytes: &[u8],
@@ -91,7 +91,7 @@ impl BinaryForm {
         Ok(Some(end))
     }
 
-    /// Where the values that begin at `at` end.
+    /// Returns the end of the values that begin at `at`.
     fn end_of_row(&mut self, bytes: &[u8], mut at: usize) -> Result<Option<usize>, CopyFailure> {
         for _ in 0..self.oids.len() {
             let Some(length) = number(bytes, at).map(i32::from_be_bytes) else { return Ok(None) };
@@ -104,7 +104,7 @@ impl BinaryForm {
         Ok((at <= bytes.len()).then_some(at))
     }
 
-    /// Adds the values of a row that is whole.
+    /// Appends the values of a complete row.
     fn add(&self, bytes: &[u8], mut at: usize, rows: &mut Rows) -> Result<(), EngineError> {
         for (index, (oid, cells)) in self.oids.iter().zip(&mut rows.columns).enumerate() {
             let length = number(bytes, at).map_or(-1, i32::from_be_bytes);
@@ -121,7 +121,7 @@ impl BinaryForm {
     }
 }
 
-/// Where the header ends, `None` while it is incomplete.
+/// Returns the end of the header; `None` while it is incomplete.
 fn header(bytes: &[u8]) -> Result<Option<usize>, EngineError> {
     let word = |at| number(bytes, at).map_or(0, u32::from_be_bytes);
     if bytes.len() < HEADER_BYTES {

@@ -1,4 +1,4 @@
-//! The values of one column, in the type in which they came.
+//! Values of one column, in the type in which they arrived.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const UUID_BYTES: i32 = 16;
 #[derive(Debug)]
 pub(super) enum Cells {
     Text(StringViewBuilder),
-    /// Texts that are truth values in `PostgreSQL`'s words are so in ours.
+    /// Boolean words of `PostgreSQL` are converted to `true` and `false`.
     Truth(StringViewBuilder),
     Symbol {
         texts: SymbolTexts,
@@ -112,7 +112,7 @@ impl Cells {
         Ok(())
     }
 
-    /// The first so many values and their type; a row that was begun behind them is forgotten.
+    /// Returns the first `rows` values and their type; an incomplete row after them is discarded.
     pub(super) fn finish(&mut self, rows: usize) -> EngineResult<(SqlType, ArrayRef)> {
         let (sql_type, cells): (_, ArrayRef) = match self {
             Self::Text(cells) | Self::Truth(cells) => (SqlType::Varchar, Arc::new(cells.finish())),

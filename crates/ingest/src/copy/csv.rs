@@ -4,8 +4,8 @@ use memchr::{memchr_iter, memchr2, memchr3};
 
 use super::place::{Kind, Marked, Place};
 
-/// Reads the record at `at` into `places`; values that are not one piece of the data are put
-/// together in `texts`. `None` while it is incomplete, `Err` where a quote has no end.
+/// Parses the record at `at` into `places`; values that are not contiguous in the data are
+/// assembled in `texts`. `None` while the record is incomplete, `Err` if a quote is never closed.
 pub(super) fn record(
     bytes: &[u8],
     at: usize,
@@ -53,28 +53,28 @@ pub(super) fn record(
     }
 }
 
-/// A quote that is opened and not closed.
+/// A quote that is never closed.
 #[derive(Debug)]
 pub(super) struct Unterminated;
 
-/// A line may end in a carriage return as well.
+/// A line may also end in CR LF.
 fn without_return(bytes: &[u8], start: usize, end: usize) -> usize {
     end - usize::from(end > start && bytes[end - 1] == b'\r')
 }
 
-/// A value with quotes in it.
+/// A value that contains quotes.
 struct Part<'a> {
     bytes: &'a [u8],
-    /// At its first quote.
+    /// Position of its first quote.
     at: usize,
-    /// Where the value begins.
+    /// Start of the value.
     from: usize,
     lines: &'a mut u64,
 }
 
 impl Part<'_> {
-    /// Reads to the end of the value: the place of its text, and of the delimiter or the end of the
-    /// line behind it.
+    /// Reads to the end of the value. Returns the range of its text and the position of the
+    /// delimiter or line end after it.
     fn quoted(
         &mut self,
         is_last: bool,
@@ -86,7 +86,7 @@ impl Part<'_> {
         texts.extend_from_slice(&bytes[self.from..self.at]);
         let mut index = self.at;
         loop {
-            // Behind a quote that opens.
+            // After an opening quote.
             index += 1;
             loop {
                 let Some(found) = memchr2(quote, escape, &bytes[index.min(bytes.len())..]) else {
@@ -112,7 +112,7 @@ impl Part<'_> {
                     index += 1;
                 }
             }
-            // Behind a quote that closes.
+            // After a closing quote.
             let rest = &bytes[index..];
             let found = memchr3(delimiter, b'\n', quote, rest);
             let end = index + found.unwrap_or(rest.len());

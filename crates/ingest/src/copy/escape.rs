@@ -1,7 +1,7 @@
-//! Backslashes of the text format.
+//! Backslash escapes of the text format.
 
-/// Takes the backslashes of a value away: single letters, bytes in octal or hexadecimal digits, or
-/// the character itself.
+/// Resolves the backslash escapes of a value: single letters, bytes in octal or hexadecimal digits,
+/// or the character itself.
 pub(super) fn unescaped(raw: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(found) = memchr::memchr(b'\\', &raw[at..]) {

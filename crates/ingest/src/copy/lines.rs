@@ -1,4 +1,4 @@
-//! Lines: the text format and CSV.
+//! Line formats: the text format and CSV.
 
 use tidemark_border::CopyHeader;
 use tidemark_types::{EngineError, ErrorCode};
@@ -10,13 +10,13 @@ use super::rows::{CopyFailure, CopyResult, Progress, Rows, Sink, malformed};
 use super::spec::{CopyColumn, CopyFormat, LineMarks};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// A line of just this ends the data.
+/// A line with only this marker ends the data.
 const END_OF_DATA: &[u8] = b"\\.";
 
 #[derive(Debug)]
 pub(super) struct LineForm {
     marks: LineMarks,
-    /// Quote and escape of CSV.
+    /// CSV quote and escape characters.
     quoting: Option<(u8, u8)>,
     columns: Vec<CopyColumn>,
     header: CopyHeader,
@@ -47,7 +47,7 @@ impl LineForm {
         }
     }
 
-    /// The line that is read now.
+    /// Number of the current line.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
@@ -90,7 +90,7 @@ impl LineForm {
         Ok(if self.is_over { Progress::Over } else { Progress::To(at) })
     }
 
-    /// The record at `at`, `None` while it is incomplete.
+    /// Parses the record at `at`; `None` while it is incomplete.
     fn record(
         &mut self,
         bytes: &[u8],
@@ -131,7 +131,7 @@ impl LineForm {
         rows.ended(self.line, record.len(), sink)
     }
 
-    /// Adds the values of the record, which begins at `at`, to their columns.
+    /// Appends the values of the record, which begins at `at`, to their columns.
     fn add(&mut self, record: &str, at: usize, rows: &mut Rows) -> Result<(), EngineError> {
         let null = self.marks.null.as_slice();
         let texts = &mut self.texts;
@@ -146,7 +146,7 @@ impl LineForm {
                 }
                 continue;
             }
-            // Between two bytes of ASCII.
+            // The range is bounded by ASCII bytes, so it cannot split a character.
             let raw = record.get(place.start - at..place.end - at).ok_or_else(unfit)?;
             if !column.force_not_null && raw.as_bytes() == null {
                 cells.push_null();
@@ -192,8 +192,8 @@ impl LineForm {
     }
 }
 
-/// Whether the line that begins with a backslash ends the data; `None` if it is another, `false`
-/// while that is not known.
+/// Whether a line that begins with a backslash ends the data. `None` for any other line, `false`
+/// while undecided.
 fn ends_data(line: &[u8], is_last: bool) -> Option<bool> {
     let Some(rest) = line.strip_prefix(END_OF_DATA) else {
         return (END_OF_DATA.starts_with(line) && !is_last).then_some(false);
@@ -205,7 +205,7 @@ fn ends_data(line: &[u8], is_last: bool) -> Option<bool> {
     }
 }
 
-/// The record of the text format at `at`; a backslash in front of a line's end continues it.
+/// Parses the text-format record at `at`; a backslash before a line end continues the record.
 fn escaped_record(
     bytes: &[u8],
     at: usize,
@@ -218,7 +218,7 @@ fn escaped_record(
     let mut start = at;
     let mut index = at;
     let mut kind = Kind::Plain;
-    // Behind the last byte that a backslash precedes.
+    // End of the last escaped byte.
     let mut escaped_end = at;
     loop {
         let rest = bytes.get(index..).unwrap_or_default();

@@ -1,9 +1,9 @@
-//! The data of `COPY … FROM STDIN` to columns of values as they came: texts, symbols, or what a
-//! binary value is. What they become in their columns is decided where an INSERT is: the same
-//! values in a list of VALUES give the same rows.
+//! Converts the data of `COPY … FROM STDIN` to columns of values as they arrived: strings, symbols
+//! or binary values. The INSERT path assigns them to their columns: the same values in a VALUES
+//! list give the same rows.
 //!
-//! Data come in any pieces. What belongs to a row that is not complete is kept, and looked at again
-//! when as much again has come.
+//! Data may arrive in chunks of any size. An incomplete row is buffered, and parsed again when its
+//! size has doubled.
 
 mod binary;
 mod cells;
@@ -27,7 +27,7 @@ pub struct CopyReader {
     form: Form,
     rows: Rows,
     pending: Vec<u8>,
-    /// Bytes below which looking at what is pending again is of no use.
+    /// Size of the pending data below which parsing it again is useless.
     enough: usize,
 }
 
@@ -38,7 +38,7 @@ enum Form {
 }
 
 impl CopyReader {
-    /// A reader for data of this form.
+    /// Creates a reader for data in this format.
     #[must_use]
     pub fn new(spec: CopySpec) -> Self {
         let is_binary = spec.format == CopyFormat::Binary;
@@ -51,13 +51,13 @@ impl CopyReader {
         Self { form, rows, pending: Vec::new(), enough: 0 }
     }
 
-    /// Rows read so far.
+    /// Number of rows read so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows.read
     }
 
-    /// Takes the next bytes.
+    /// Reads the next chunk of data.
     pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) -> CopyResult {
         self.pending.extend_from_slice(bytes);
         if self.pending.len() < self.enough.min(MAX_ROW_BYTES) {
@@ -66,7 +66,7 @@ impl CopyReader {
         self.step(false, sink)
     }
 
-    /// The data have ended.
+    /// Ends the data.
     pub fn finish(&mut self, sink: Sink<'_>) -> CopyResult {
         self.step(true, sink)?;
         self.rows.flush(sink)
@@ -81,7 +81,7 @@ impl CopyReader {
         let read = match read {
             Ok(read) => read,
             Err(failure) => {
-                // The rows before it may hold an earlier mistake.
+                // The rows before it may contain an earlier error.
                 self.rows.flush(sink)?;
                 return Err(failure);
             }

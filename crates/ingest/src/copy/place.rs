@@ -1,6 +1,6 @@
-//! Where the values of a record are.
+//! Positions of the values of a record.
 
-/// Where a value is.
+/// The position of a value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) start: usize,
@@ -10,19 +10,19 @@ pub(super) struct Place {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// In the data.
+    /// In the input data.
     Plain,
-    /// In the data, with backslashes.
+    /// In the input data, with backslash escapes.
     Escaped,
-    /// Put together, from what stood in quotes.
+    /// Assembled from quoted text.
     Quoted,
 }
 
-/// A record that is whole.
+/// A complete record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Marked {
-    /// Where the next one begins.
+    /// Start of the next record.
     pub(super) next: usize,
-    /// Ends of lines within it, its own included.
+    /// Number of line ends in it, including its own.
     pub(super) lines: u64,
 }

@@ -1,28 +1,28 @@
-//! Rows that were read, in batches, and what ends the reading.
+//! Batches of parsed rows, and errors that end the reading.
 
 use arrow_array::ArrayRef;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::cells::Cells;
 
-/// Rows of a full batch.
+/// Maximum rows of a batch.
 const BATCH_ROWS: usize = 16_384;
-/// Bytes after which a batch is full all the same.
+/// Bytes after which a batch is full regardless of its rows.
 const BATCH_BYTES: usize = 8 << 20;
-/// Bytes of a row, at most.
+/// Maximum bytes of a row.
 pub(super) const MAX_ROW_BYTES: usize = 64 << 20;
 
-/// Rows that were read.
+/// A batch of parsed rows.
 #[derive(Debug, Clone)]
 pub struct CopyBatch {
-    /// For each row the line in which it begins, from 1; of binary data its number.
+    /// Line at which each row begins, from 1; for binary data, the row number.
     pub lines: Vec<u64>,
-    /// For each column the type in which its values came, and these.
+    /// Type and values of each column, as they arrived.
     pub columns: Vec<(SqlType, ArrayRef)>,
 }
 
 impl CopyBatch {
-    /// Some of the rows.
+    /// Returns a range of the rows.
     #[must_use]
     pub fn slice(&self, start: usize, rows: usize) -> Self {
         let part = |(sql_type, cells): &(SqlType, ArrayRef)| (*sql_type, cells.slice(start, rows));
@@ -31,12 +31,12 @@ impl CopyBatch {
     }
 }
 
-/// What ends a COPY, and where.
+/// The error that ends a COPY, and its position.
 #[derive(Debug)]
 pub struct CopyFailure {
-    /// The line; of binary data, the row. None where no line is to blame.
+    /// Line number, or row number for binary data; `None` if no line caused the error.
     pub line: Option<u64>,
-    /// What is wrong.
+    /// The error.
     pub error: Box<EngineError>,
 }
 
@@ -46,27 +46,27 @@ impl From<EngineError> for CopyFailure {
     }
 }
 
-/// The outcome of a step.
+/// Result of a reading step.
 pub type CopyResult = Result<(), CopyFailure>;
 
-/// Takes rows that were read.
+/// Receives parsed rows.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(CopyBatch) -> CopyResult;
 
-/// How far a step came.
+/// Progress of a reading step.
 pub(super) enum Progress {
-    /// To here; what follows is not complete.
+    /// Read up to here; the remainder is incomplete.
     To(usize),
-    /// The data have ended: what follows is nothing.
+    /// The data have ended; the remainder is ignored.
     Over,
 }
 
-/// Rows on their way into a batch.
+/// Rows being collected into a batch.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) columns: Vec<Cells>,
     lines: Vec<u64>,
     bytes: usize,
-    /// Rows that were given out, or are here.
+    /// Rows passed on so far, plus those in the current batch.
     pub(super) read: u64,
 }
 
@@ -75,7 +75,7 @@ impl Rows {
         Self { columns, lines: Vec::new(), bytes: 0, read: 0 }
     }
 
-    /// A row whose values were added has ended.
+    /// Completes a row whose values have been appended.
     pub(super) fn ended(&mut self, line: u64, bytes: usize, sink: Sink<'_>) -> CopyResult {
         self.lines.push(line);
         self.read += 1;
@@ -86,7 +86,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Gives out the rows that are whole; the values of one that is wrong are forgotten.
+    /// Passes on the complete rows; values of a failed row are discarded.
     pub(super) fn flush(&mut self, sink: Sink<'_>) -> CopyResult {
         if self.lines.is_empty() {
             return Ok(());

@@ -1,57 +1,57 @@
-//! What a reader of COPY has to know.
+//! Options of the COPY reader.
 
 use tidemark_border::CopyHeader;
 use tidemark_types::SqlType;
 
-/// How the data are written.
+/// The format and columns of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopySpec {
-    /// Their format.
+    /// Data format.
     pub format: CopyFormat,
-    /// What the first line is.
+    /// How the first line is handled.
     pub header: CopyHeader,
-    /// The columns, in the order of the values.
+    /// Columns, in the order of the values.
     pub columns: Vec<CopyColumn>,
 }
 
 /// A format of COPY.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CopyFormat {
-    /// Lines with backslashes.
+    /// Lines with backslash escapes.
     Text(LineMarks),
-    /// Lines with quotes.
+    /// Lines with quoted values.
     Csv {
-        /// What parts values, and what is null.
+        /// Delimiter and null string.
         marks: LineMarks,
-        /// Is around values.
+        /// Quote character around values.
         quote: u8,
-        /// Precedes a quote that is part of a value.
+        /// Character that escapes a quote inside a value.
         escape: u8,
     },
-    /// Values in binary.
+    /// Binary values.
     Binary,
 }
 
-/// What lines of any format have.
+/// Delimiter and null string of a line format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineMarks {
     /// The byte between values.
     pub delimiter: u8,
-    /// The text of a null.
+    /// String that represents null.
     pub null: Vec<u8>,
 }
 
-/// A column that values go to.
+/// A target column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyColumn {
-    /// Its name.
+    /// Column name.
     pub name: String,
-    /// Its type.
+    /// Column type.
     pub sql_type: SqlType,
-    /// The type that binary values have, as an OID of `PostgreSQL`.
+    /// Type of the binary values, as a `PostgreSQL` OID.
     pub oid: u32,
-    /// CSV: a value without quotes is not null, even if it is written as null is.
+    /// CSV: whether an unquoted value is never null, even if it equals the null string.
     pub force_not_null: bool,
-    /// CSV: a value in quotes is null if it is written as null is.
+    /// CSV: whether a quoted value is null if it equals the null string.
     pub force_null: bool,
 }

@@ -30,10 +30,10 @@ fn csv() -> CopySpec {
 
 type Row = Vec<Option<String>>;
 
-/// Where a reading failed, and why.
+/// Position and message of a failure.
 type Failure = Option<(Option<u64>, String)>;
 
-/// The rows with their lines, and what ended them.
+/// The rows with their line numbers, and the failure that ended them.
 fn read(spec: &CopySpec, pieces: &[&[u8]]) -> (Vec<(u64, Row)>, Failure) {
     let mut rows = Vec::new();
     let mut sink = |batch: CopyBatch| {
@@ -61,7 +61,7 @@ fn shown(rows: &[(u64, Row)]) -> Vec<String> {
 }
 
 #[test]
-fn lines_with_backslashes() {
+fn text_lines_are_unescaped() {
     for (data, expected) in [
         ("a\tb\r\n\\N\t\n\\.\nnever\n", &["1:a|b", "2:~|"][..]),
         ("\\t\\\\\\N\t\\x41\\101\\q\\\nx\nc\td", &["1:\t\\N|AAq\nx", "3:c|d"]),
@@ -80,7 +80,7 @@ fn lines_with_backslashes() {
 }
 
 #[test]
-fn values_in_quotes() {
+fn quoted_values_are_parsed() {
     let mut spec = csv();
     let data = "a,\"b \"\"c\"\"\r\nd\"\r\n,\"\"\n\"x\r\",c\"d\"e\"f\"\r\n\\.\nno\n";
     let (rows, failure) = read(&spec, &[data.as_bytes()]);
@@ -96,7 +96,7 @@ fn values_in_quotes() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_with_its_line_after_the_rows_before_it() {
+fn an_error_reports_its_line_after_the_rows_before_it() {
     for (spec, data, line, message) in [
         (text(), &b"a\tb\na\n"[..], 2, "missing data for column \"b\""),
         (text(), b"a\tb\\\n\na\tb\tc", 3, "extra data after last expected column"),
@@ -120,7 +120,7 @@ fn what_is_wrong_is_reported_with_its_line_after_the_rows_before_it() {
 }
 
 #[test]
-fn cuts_change_nothing() {
+fn chunk_boundaries_do_not_change_the_result() {
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(7);
     let parts: &[&[u8]] = &[
         b"a", b"\\", b"\t", b"\n", b"\r", b",", b"\"", b"\xc3", b"\xa9", b"N", b".", b"x4", b"\0",
@@ -142,7 +142,7 @@ fn cuts_change_nothing() {
 }
 
 #[test]
-fn a_long_value_is_not_looked_at_again_and_again() {
+fn a_long_value_is_not_rescanned_for_every_chunk() {
     let data = [&b"\""[..], &b"\n".repeat(4 << 20), b"\",b\n"].concat();
     let pieces: Vec<&[u8]> = data.chunks(8 << 10).collect();
     let began = std::time::Instant::now();
@@ -152,7 +152,7 @@ fn a_long_value_is_not_looked_at_again_and_again() {
 }
 
 #[test]
-fn a_row_without_an_end_is_refused() {
+fn a_row_that_never_ends_is_rejected() {
     let piece = vec![b'x'; 1 << 20];
     let mut reader = CopyReader::new(text());
     let mut sink = |_| Ok(());
@@ -161,7 +161,7 @@ fn a_row_without_an_end_is_refused() {
 }
 
 #[test]
-fn binary_values_are_of_the_kind_that_is_said() {
+fn binary_values_have_the_declared_type() {
     for (oid, bytes) in [
         (16, &[1][..]),
         (17, &[0, 1]),

@@ -1,11 +1,11 @@
-//! Finds the parts of one line. Values tell their own length: a line feed within a text or a
-//! binary value ends no line. Nothing is copied, nothing is allocated for a value.
+//! Tokenises one line. Quoted and binary values delimit themselves: a line feed inside them does
+//! not end the line. No value is copied or allocated.
 
 use tidemark_types::double_array::{self, MAX_ARRAY_ELEMENTS};
 
-/// The most dimensions of an array.
+/// Maximum dimensions of an array.
 const MAX_DIMENSIONS: u8 = 32;
-/// The most bytes of a decimal's unscaled value, and its largest scale.
+/// Maximum bytes of a decimal's unscaled value, and its maximum scale.
 const MAX_DECIMAL_BYTES: usize = 32;
 const MAX_SCALE: u8 = 76;
 
@@ -16,10 +16,10 @@ const END: u8 = 8;
 const ESCAPE: u8 = 16;
 const QUOTE: u8 = 32;
 
-/// The byte in front of a binary double.
+/// The type byte of a binary double.
 pub(super) const BINARY_DOUBLE: u8 = 16;
 
-/// What each byte may mean.
+/// Syntactic class of each byte.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     classes[b',' as usize] = COMMA;
@@ -32,22 +32,22 @@ static CLASSES: [u8; 256] = {
     classes
 };
 
-/// What a byte may mean, as one bit of those above.
+/// Returns the syntactic class of a byte, as one of the bits above.
 #[inline]
 pub(super) fn class_of(byte: u8) -> u8 {
     CLASSES[byte as usize]
 }
 
-/// The most bytes that are looked at together: places in them have 32 bits, so that a token goes
-/// through registers.
+/// Maximum bytes that are tokenised in one call. Offsets have 32 bits, so that a token fits in a
+/// register.
 pub(super) const MAX_BYTES: usize = 1 << 30;
 
-/// A part of the bytes. One word without a gap: a byte of its own for the mark would be copied by
-/// itself, and each value waits for that.
+/// A range of the input. It is packed into one word without padding: a separate flag byte would be
+/// copied on its own, and delay every value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Token {
     start: u32,
-    /// Where it ends, and above that whether there are backslashes in it.
+    /// End offset; the top bit says whether it contains backslashes.
     end: u32,
 }
 
@@ -81,24 +81,24 @@ impl Token {
     }
 }
 
-/// What the form of a value says of it.
+/// Syntactic form of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Symbol,
-    /// Within quotes, without them.
+    /// Inside quotes, without the quotes.
     Text,
-    /// A number, a boolean or an instant.
+    /// A number, a boolean or a timestamp.
     Plain,
-    /// Eight bytes.
+    /// Eight bytes of a binary double.
     Double,
-    /// Lengths of so many dimensions, then elements.
+    /// Lengths of this many dimensions, then the elements.
     Array(u8),
     NullArray,
-    /// Unscaled bytes, of this scale.
+    /// Unscaled bytes with this scale.
     Decimal(u8),
 }
 
-/// A value as it lies in the line.
+/// A value as it appears in the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Raw {
     pub(super) form: Form,
@@ -106,7 +106,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// Where the line goes on behind it.
+    /// Returns the position after the value.
     pub(super) fn end(self) -> usize {
         self.token.end() + usize::from(self.form == Form::Text)
     }
@@ -116,7 +116,7 @@ impl Raw {
     }
 }
 
-/// One line: a place for its parts, used again for the next one.
+/// Tokens of one line; the allocation is reused for the next line.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) table: Token,
@@ -124,27 +124,27 @@ pub(super) struct Line {
     pub(super) timestamp: Option<Token>,
 }
 
-/// What was found at a place.
+/// Result of tokenising at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lexed {
-    /// A line; the next one begins here.
+    /// A line; the next one begins at this position.
     Line(usize),
-    /// Nothing, or a comment.
+    /// An empty line or a comment.
     Nothing(usize),
-    /// The beginning of a line.
+    /// An incomplete line.
     Incomplete,
 }
 
-/// Why a line is not read on.
+/// Why tokenising stopped.
 enum Stop {
     Incomplete,
-    /// The cursor says why.
+    /// The cursor has the reason.
     Bad,
 }
 
 type Lex<T> = Result<T, Stop>;
 
-/// Reads the line at `from`; `is_all`: no more bytes come, and the end of them ends the line.
+/// Tokenises the line at `from`. With `is_all` no more bytes follow, and their end ends the line.
 pub(super) fn lex(
     bytes: &[u8],
     from: usize,
@@ -161,7 +161,7 @@ pub(super) fn lex(
     }
 }
 
-/// The value that begins at `at`, and where it ends; none where it is not whole, or wrong.
+/// Returns the value at `at` and its end; `None` if it is incomplete or malformed.
 #[inline]
 pub(super) fn value_at(bytes: &[u8], at: usize, is_symbol: bool) -> Option<(Raw, usize)> {
     let mut cursor = Cursor::new(bytes, at);
@@ -169,13 +169,13 @@ pub(super) fn value_at(bytes: &[u8], at: usize, is_symbol: bool) -> Option<(Raw,
     Some((raw.ok()?, cursor.at))
 }
 
-/// The name of the table of the line at `at`, as far as it is there.
+/// Returns the table name of the line at `at`; `None` while it is incomplete.
 #[inline]
 pub(super) fn table_at(bytes: &[u8], at: usize) -> Option<Token> {
     Cursor::new(bytes, at).word(COMMA | SPACE | EQUALS).ok()
 }
 
-/// The last word of a line, and where the next line begins; none where other words follow.
+/// Returns the last word of a line and the start of the next line; `None` if other words follow.
 #[inline]
 pub(super) fn last_word_at(bytes: &[u8], at: usize) -> Option<(Token, usize)> {
     let mut cursor = Cursor::new(bytes, at);
@@ -187,23 +187,23 @@ struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
     is_all: bool,
-    /// What is wrong.
+    /// The error.
     reason: String,
 }
 
-/// Where the first byte at or behind `at` is that may mean something: eight are looked at together.
-/// Only few bytes mean nothing that are found as well.
+/// Returns the position of the first syntactic byte at or after `at`, testing eight bytes at a
+/// time. A few ordinary bytes are reported as well.
 #[inline]
 pub(super) fn special(bytes: &[u8], at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const TOPS: u64 = ONES << 7;
-    // The first byte below a limit has its top bit set here, and none in front of it.
+    // The first byte below the limit gets its top bit set, and no byte before it does.
     let below = |bytes: u64, limit: u64| bytes.wrapping_sub(ONES * limit) & !bytes & TOPS;
     let same = |bytes: u64, byte: u8| below(bytes ^ (ONES * u64::from(byte)), 1);
     let mut at = at;
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let chunk = u64::from_le_bytes(*chunk);
-        // Line ends, space and comma are below the minus, with some other signs.
+        // Line ends, space, comma and a few other characters are below the minus sign.
         let found = below(chunk, u64::from(b'-')) | same(chunk, b'=') | same(chunk, b'\\');
         if found != 0 {
             return at + (found.trailing_zeros() / 8) as usize;
@@ -216,7 +216,7 @@ pub(super) fn special(bytes: &[u8], at: usize) -> usize {
 }
 
 impl<'b> Cursor<'b> {
-    /// Over bytes behind which more may come.
+    /// Creates a cursor over bytes that may be continued.
     fn new(bytes: &'b [u8], at: usize) -> Self {
         Self { bytes, at, is_all: false, reason: String::new() }
     }
@@ -227,7 +227,7 @@ impl<'b> Cursor<'b> {
         Err(Stop::Bad)
     }
 
-    /// The byte here; the end of all bytes is the end of the line.
+    /// Returns the current byte; the end of all bytes counts as a line end.
     fn peek(&self) -> Lex<u8> {
         match self.bytes.get(self.at) {
             Some(byte) => Ok(*byte),
@@ -236,7 +236,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// Whether the line ends here, and then goes behind its end.
+    /// Whether the line ends here; if so, moves past its end.
     fn ends(&mut self) -> Lex<bool> {
         match self.peek()? {
             b'\n' => {
@@ -254,7 +254,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// Bytes up to one of `stops`, or to the end of the line.
+    /// Reads the bytes up to one of `stops` or the end of the line.
     #[inline]
     fn word(&mut self, stops: u8) -> Lex<Token> {
         let start = self.at;
@@ -278,7 +278,7 @@ impl<'b> Cursor<'b> {
                 continue;
             }
             escaped = true;
-            // What follows a backslash is part of the word, whatever it is.
+            // The character after a backslash always belongs to the word.
             if self.at + 1 >= self.bytes.len() && !self.is_all {
                 return Err(Stop::Incomplete);
             }
@@ -347,7 +347,7 @@ impl<'b> Cursor<'b> {
         Ok(Raw { form: Form::Symbol, token: self.word(COMMA | SPACE | EQUALS)? })
     }
 
-    /// The name of a column, and the equals sign behind it.
+    /// Reads a column name and the equals sign after it.
     fn name(&mut self) -> Lex<Token> {
         let name = self.word(COMMA | SPACE | EQUALS)?;
         if self.peek()? != b'=' {
@@ -361,7 +361,8 @@ impl<'b> Cursor<'b> {
         Ok(name)
     }
 
-    /// Fields, and what follows them. A line of symbols alone may have its timestamp here.
+    /// Reads the fields and what follows them. A line with only symbols may have its timestamp
+    /// here.
     fn fields(&mut self, line: &mut Line) -> Lex<()> {
         let begin = self.at;
         if matches!(self.peek()?, b'\n' | b'\r') {
@@ -387,7 +388,7 @@ impl<'b> Cursor<'b> {
                         .bad(format!("expected a comma or a space behind the value of {shown}"));
                 }
             }
-            // A comma behind the last field does no harm.
+            // A trailing comma after the last field is accepted.
             if matches!(self.peek()?, b'\n' | b'\r') {
                 return Ok(());
             }
@@ -442,7 +443,7 @@ impl<'b> Cursor<'b> {
         taken.ok_or(Stop::Incomplete)
     }
 
-    /// Goes over bytes; answers where they begin.
+    /// Skips bytes and returns their start.
     fn skip(&mut self, length: usize) -> Lex<usize> {
         let at = self.at;
         if self.bytes.len() - at.min(self.bytes.len()) < length {
@@ -456,7 +457,7 @@ impl<'b> Cursor<'b> {
         Ok(at)
     }
 
-    /// The binary value that ends here.
+    /// Builds a binary value that ends here.
     fn raw(&self, form: Form, at: usize) -> Raw {
         Raw { form, token: Token::new(at, self.at, false) }
     }

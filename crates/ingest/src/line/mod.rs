@@ -1,8 +1,10 @@
-//! Bytes of the line protocol to typed columns.
+//! Converts line protocol bytes to typed columns.
 //!
-//! `lexer` finds the parts of one line and copies nothing, `value` says what a value is, `table`
-//! collects the rows of one table, `template` reads lines that differ from the last one in their
-//! values alone, `reader` takes bytes as they come and knows the tables of a message.
+//! - `lexer` tokenises one line without copying.
+//! - `value` interprets a value.
+//! - `table` collects the rows of one table.
+//! - `template` parses lines that differ from the previous one only in their values.
+//! - `reader` accepts chunks of bytes and tracks the tables of a message.
 
 mod lexer;
 mod reader;
@@ -18,28 +20,28 @@ use tidemark_types::EngineError;
 
 use crate::rows::RefusedTarget;
 
-/// Why no more lines are read.
+/// Why reading stopped.
 #[derive(Debug)]
 pub enum LineFailure {
-    /// A line is wrong.
+    /// A line is invalid.
     Refused(Refusal),
-    /// They cannot be taken, whatever they are.
+    /// Lines cannot be accepted, whatever they contain.
     Failed(EngineError),
 }
 
-/// What is wrong with a line.
+/// The error in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Which one, from 1. Line feeds within values begin no line; empty lines and comments count.
+    /// Line number, from 1. Line feeds inside values start no line; empty lines and comments count.
     pub line: u64,
-    /// Bytes of the message before it.
+    /// Bytes of the message before the line.
     pub at: u64,
-    /// Why, for the sender.
+    /// Reason for the sender.
     pub reason: String,
-    /// Whether the rows together are too many, and not one of them wrong.
+    /// Whether the rows together are too large, with no error in a single row.
     pub is_too_large: bool,
-    /// The table of the line, where it came that far: the reason may tell of it, to those who may
-    /// write it.
+    /// Table of the line, if it was resolved. The reason may describe the table, so it is meant for
+    /// clients that may write it.
     pub target: Option<RefusedTarget>,
 }
 

@@ -1,4 +1,4 @@
-//! Takes the bytes of one message as they come, and knows its tables.
+//! Reads the bytes of one message as they arrive, and tracks its tables.
 
 use std::collections::HashMap;
 
@@ -14,28 +14,28 @@ use super::value::{SYMBOL_ESCAPES, unescaped};
 use super::{LineFailure, Refusal};
 use crate::rows::{Additions, RefusedTarget, TableRows, Targets, shown};
 
-/// The beginning of a line up to so many bytes is looked at again whenever more come; a longer one
-/// when it has grown to twice the size.
+/// Up to this size an incomplete line is parsed again whenever more bytes arrive; a longer one when
+/// its size has doubled.
 const SHORT_LINE_BYTES: usize = 16 * 1024;
-/// Tables of one message.
+/// Maximum tables of one message.
 const MAX_TABLES: usize = 10_000;
 
-/// How lines are read, and what they may make.
+/// How lines are read, and what they may create.
 #[derive(Debug, Clone, Copy)]
 pub struct LineOptions {
-    /// The unit of timestamps that do not say it.
+    /// Unit of timestamps without a unit suffix.
     pub precision: LinePrecision,
-    /// Whether tables are made.
+    /// Whether missing tables are created.
     pub create_tables: bool,
-    /// Whether tables that are there get columns.
+    /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
-    /// Columns of a table, at most.
+    /// Maximum columns of a table.
     pub most_columns: usize,
-    /// Bytes of a line, at most.
+    /// Maximum bytes of a line.
     pub most_line_bytes: usize,
-    /// Bytes of the rows of the message in memory, at most.
+    /// Maximum bytes in memory of the message's rows.
     pub most_held_bytes: usize,
-    /// Whether another message follows: the beginning of a line at the end belongs to that one.
+    /// Whether another message follows; an incomplete last line then belongs to that message.
     pub goes_on: bool,
 }
 
@@ -44,26 +44,26 @@ pub struct LineOptions {
 pub struct LineReader {
     options: LineOptions,
     tables: Vec<TableBuilder>,
-    /// By the name as lines write it.
+    /// By the name as written in lines.
     by_written: HashMap<Box<[u8]>, usize, FxBuildHasher>,
     by_folded: HashMap<String, usize, FxBuildHasher>,
-    /// The table of the last line, by its name there.
+    /// Table of the last line, by the name written there.
     last: (Box<[u8]>, usize),
-    /// The table that is being looked for.
+    /// The table that is being resolved.
     found: Option<RefusedTarget>,
-    /// The beginning of a line.
+    /// An incomplete line.
     pending: Vec<u8>,
-    /// Bytes of it from which it is looked at again.
+    /// Size from which the incomplete line is parsed again.
     look_at: usize,
     line: Line,
-    /// Lines that ended, and their bytes.
+    /// Completed lines and their bytes.
     lines: u64,
     whole: u64,
     rows: u64,
 }
 
 impl LineReader {
-    /// Nothing yet.
+    /// Creates a reader without rows.
     #[must_use]
     pub fn new(options: LineOptions) -> Self {
         let most_line_bytes = options.most_line_bytes.min(MAX_BYTES / 2);
@@ -83,19 +83,20 @@ impl LineReader {
         }
     }
 
-    /// Rows so far.
+    /// Number of rows so far.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Lines that ended, and their bytes: where the first begins that did not.
+    /// Returns the number of completed lines and their bytes, which is the offset of the first
+    /// incomplete line.
     #[must_use]
     pub fn ended(&self) -> (u64, u64) {
         (self.lines, self.whole)
     }
 
-    /// Takes bytes. After a failure, no more.
+    /// Reads bytes. Must not be called again after a failure.
     pub fn feed(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
         bytes.chunks(MAX_BYTES / 2).try_for_each(|piece| self.feed_piece(piece, targets))
     }
@@ -104,7 +105,7 @@ impl LineReader {
         let mut bytes = bytes;
         let mut is_first = true;
         while !self.pending.is_empty() && !bytes.is_empty() {
-            // The line's end, most likely: what follows it need not be copied.
+            // Most likely the end of the line: the bytes after it need not be copied.
             let head = match memchr::memchr(b'\n', bytes) {
                 Some(end) if is_first && self.pending.len() <= SHORT_LINE_BYTES => end + 1,
                 _ => bytes.len(),
@@ -143,7 +144,7 @@ impl LineReader {
         Ok(())
     }
 
-    /// The message has ended: what is left is its last line, unless another message follows.
+    /// Ends the message: the remaining bytes are its last line, unless another message follows.
     pub fn finish(&mut self, targets: &mut dyn Targets) -> Result<(), LineFailure> {
         if !self.options.goes_on {
             let pending = std::mem::take(&mut self.pending);
@@ -152,14 +153,14 @@ impl LineReader {
         self.check_held()
     }
 
-    /// The rows of every table that has some.
+    /// Returns the rows of every table that has some.
     pub fn into_tables(self) -> EngineResult<Vec<TableRows>> {
         let tables = self.tables.into_iter().map(TableBuilder::finish);
         let tables = tables.collect::<EngineResult<Vec<_>>>()?;
         Ok(tables.into_iter().filter(|table| !table.chunks.is_empty()).collect())
     }
 
-    /// Reads whole lines; answers where the first that is not whole begins.
+    /// Reads complete lines; returns the start of the first incomplete line.
     fn read(
         &mut self,
         bytes: &[u8],
@@ -193,7 +194,7 @@ impl LineReader {
         Ok(at)
     }
 
-    /// Takes the line at `at`, if it differs from the last one of its table in its values alone.
+    /// Reads the line at `at` if it differs from its table's last line only in the values.
     #[inline]
     fn push_alike(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let precision = self.options.precision;
@@ -241,7 +242,7 @@ impl LineReader {
         Err(LineFailure::Refused(Refusal { line, at, reason, is_too_large: true, target: None }))
     }
 
-    /// The table of a line; found, or made.
+    /// Finds or creates the table of a line.
     #[cold]
     fn table(
         &mut self,
@@ -261,7 +262,7 @@ impl LineReader {
         let index = if let Some(index) = self.by_folded.get(&folded) {
             *index
         } else {
-            // A name that there is no table for may be that of a view.
+            // A name without a table may belong to a view.
             self.found = Some(RefusedTarget { table: name.to_owned(), exists: true });
             let found = targets.table(name).map_err(|error| self.located(error))?;
             if found.is_none() {
@@ -299,7 +300,7 @@ impl LineReader {
         LineFailure::Refused(Refusal { line, at, reason, is_too_large: false, target })
     }
 
-    /// An error that the line has, or one of ours.
+    /// Attributes an error to the line, unless it is an internal error.
     fn located(&self, error: EngineError) -> LineFailure {
         use tidemark_types::ErrorCode::{InvalidName, InvalidValue, NotSupported, ResourceLimit};
         match error.code {

@@ -1,5 +1,5 @@
-//! Collects the rows of one table, column by column. A column that a row leaves out costs nothing
-//! until it has a value again, or the chunk is complete.
+//! Collects the rows of one table, column by column. A column that a row omits costs nothing until
+//! it has a value again or the chunk is complete.
 
 use std::collections::HashMap;
 
@@ -20,11 +20,11 @@ use crate::rows::{
     TargetTable, shown,
 };
 
-/// Cells of a chunk, those of columns without values counted as well: it becomes one batch.
+/// Maximum cells of a chunk, including columns without values; a chunk becomes one batch.
 const MAX_CHUNK_CELLS: usize = 2 << 20;
 const EARLY: &str = "designated timestamp before 1970-01-01 is not allowed";
 
-/// Why a row was not taken.
+/// Why a row was rejected.
 #[derive(Debug)]
 pub(super) enum RowProblem {
     Bad(String),
@@ -46,26 +46,26 @@ fn bad<T>(reason: impl Into<String>) -> Row<T> {
 #[derive(Debug)]
 pub(super) struct TableBuilder {
     rows: TableRows,
-    /// Rows of its chunks, and their bytes.
+    /// Rows of the completed chunks, and their bytes.
     complete: (usize, usize),
-    /// Rows of the chunk that is being filled.
+    /// Rows of the current chunk.
     count: usize,
     filling: Vec<Option<Filling>>,
-    /// Names as lines write them, each with its column.
+    /// Names as written in lines, with their columns.
     names: Vec<(Box<[u8]>, usize)>,
     by_name: HashMap<Box<[u8]>, usize, FxBuildHasher>,
-    /// Those of the last line, in its order: the next one has the same, most likely.
+    /// Columns of the last line in order; the next line most likely has the same.
     order: Vec<usize>,
     template: Template,
     required: Vec<usize>,
     additions: Additions,
 }
 
-/// A column of the chunk that is being filled.
+/// A column of the current chunk.
 #[derive(Debug)]
 struct Filling {
     builder: ColumnBuilder,
-    /// Cells it has: fewer than there are rows where the last ones left it out.
+    /// Number of cells; less than the number of rows if the last rows omit the column.
     rows: usize,
     missing: Option<BooleanBufferBuilder>,
 }
@@ -103,12 +103,12 @@ impl Filling {
 }
 
 impl TableBuilder {
-    /// The table, for who refuses a line of it.
+    /// Returns the table, for an error about one of its lines.
     pub(super) fn target(&self) -> RefusedTarget {
         self.rows.target()
     }
 
-    /// Rows for a table that is there, or that is made with them.
+    /// Collects rows for an existing table, or for one that is created with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>, additions: Additions) -> Self {
         let rows = TableRows::new(name, found);
         let columns = rows.table.columns.iter().enumerate();
@@ -127,8 +127,8 @@ impl TableBuilder {
         }
     }
 
-    /// Bytes that the rows take until they are committed. Rows that come with a definition wait in
-    /// all of its columns; those of a table that is there go to files, a batch at a time.
+    /// Bytes that the rows occupy until the commit. Rows committed with a schema change are kept
+    /// with all columns; those of an unchanged table are written to files one batch at a time.
     pub(super) fn held_bytes(&self) -> usize {
         let (rows, bytes) = self.complete;
         let is_defined = !self.rows.exists || self.rows.table.columns.len() > self.rows.known;
@@ -136,7 +136,7 @@ impl TableBuilder {
         bytes.saturating_add((rows + self.count).saturating_mul(width))
     }
 
-    /// Takes a row; answers whether a chunk was completed.
+    /// Appends a row; returns whether a chunk was completed.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -157,8 +157,8 @@ impl TableBuilder {
         Ok(is_full)
     }
 
-    /// Takes the row that begins behind the table's name at `at`, if its line differs from the last
-    /// one in its values alone; answers where the next one begins.
+    /// Appends the row after the table name at `at` if its line differs from the last one only in
+    /// the values; returns the start of the next line.
     #[inline]
     pub(super) fn push_alike(
         &mut self,
@@ -209,14 +209,14 @@ impl TableBuilder {
         Some(end)
     }
 
-    /// Whether the chunk is complete before a row of so many fields.
+    /// Whether the chunk must be completed before a row with this many fields.
     #[inline]
     fn is_full(&self, fields: usize) -> bool {
         let width = self.rows.table.columns.len().max(fields) + 1;
         self.count > 0 && (self.count >= MAX_CHUNK_ROWS || self.count * width >= MAX_CHUNK_CELLS)
     }
 
-    /// Counts the row, if nothing is missing.
+    /// Counts the row if no required value is missing.
     #[inline]
     fn end_row(&mut self) -> Row<()> {
         if !self.required.is_empty() {
@@ -226,7 +226,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// What the next line is compared with. A field without a column has no place in `order`.
+    /// Records the line for comparison with the next one. A field without a column has no entry in
+    /// `order`.
     fn learn(&mut self, line: &Line, bytes: &[u8]) {
         let Self { template, names, order, .. } = self;
         let known = |(name, at): (&(Token, Raw), &usize)| *names[*at].0 == *name.0.of(bytes);
@@ -279,7 +280,7 @@ impl TableBuilder {
         place.as_mut().ok_or_else(|| tidemark_types::EngineError::internal("a column is gone"))
     }
 
-    /// The column of a name that the last line did not have here.
+    /// Returns the column of a name that the last line did not have at this position.
     fn find(&mut self, at: usize, name: Token, bytes: &[u8]) -> Row<Option<usize>> {
         let written = name.of(bytes);
         if let Some(index) = self.by_name.get(written) {
@@ -310,7 +311,7 @@ impl TableBuilder {
         }
     }
 
-    /// Adds the column of a value; none where its type is not known, and nothing is to be kept.
+    /// Adds a column for a value; `None` if its type is unknown, and the value is then ignored.
     #[cold]
     fn add(
         &mut self,
@@ -330,7 +331,7 @@ impl TableBuilder {
         Ok(Some(column))
     }
 
-    /// The time of the row, where no field said it: that of the line, or the server's.
+    /// Appends the row's timestamp if no field set it: the line's, or the server time.
     #[inline]
     fn push_timestamp(
         &mut self,
@@ -379,8 +380,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// The designated timestamp of a table that is made: of nanoseconds where the first line says
-    /// so by its letter.
+    /// Creates the designated timestamp of a new table, in nanoseconds if the first line's unit
+    /// suffix says so.
     #[cold]
     fn add_timestamp(&mut self, says_nanos: bool) -> usize {
         let sql_type = if says_nanos { SqlType::TimestampNs } else { SqlType::Timestamp };
@@ -416,7 +417,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Makes a chunk of the rows so far.
+    /// Completes the chunk with the rows so far.
     fn complete(&mut self) -> EngineResult<()> {
         let rows = std::mem::take(&mut self.count);
         if rows == 0 {
@@ -429,7 +430,7 @@ impl TableBuilder {
                 continue;
             }
             filling.pad(rows);
-            // What a line brought that was refused in its middle is cut.
+            // Values of a line that was rejected halfway are cut off.
             let array: ArrayRef = filling.builder.finish()?;
             let array = if array.len() > rows { array.slice(0, rows) } else { array };
             let missing = filling.missing.as_mut().map(|missing| {
@@ -445,7 +446,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub(super) fn finish(mut self) -> EngineResult<TableRows> {
         self.complete()?;
         Ok(self.rows)
@@ -459,7 +460,7 @@ fn column_name(name: Token, bytes: &[u8]) -> Row<String> {
     }
 }
 
-/// A value as a message shows it.
+/// Formats a value for a message.
 fn written(raw: Raw, bytes: &[u8]) -> String {
     let text = || shown(raw.token.of(bytes));
     match raw.form {

@@ -1,20 +1,20 @@
-//! What a line has between its values. Lines of one sender differ in their values alone, most
-//! likely: those are read where they must be, straight into their columns, and no name is looked
-//! up. A line that is different anywhere is read in the usual way, from its beginning: cells that
-//! it has already are the same, and the first of a row counts.
+//! The literal text between the values of a line. Lines of one sender usually differ only in their
+//! values: those are parsed at the expected positions, directly into their columns, without looking
+//! up names. A line that differs elsewhere is parsed again from its start in the usual way. Its
+//! cells already appended are the same, and the first value of a row wins.
 
 use super::lexer::{COMMA, Line, SPACE, Token, class_of, last_word_at, special};
 use super::value;
 use crate::column::ColumnBuilder;
 
-/// The texts between the values of the last line of a table, in their order.
+/// The literal text between the values of a table's last line, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     texts: Vec<u8>,
     fields: Vec<Expected>,
 }
 
-/// A value, and where the text in front of it ends in all texts.
+/// An expected value, and the end of the text before it in `texts`.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     text_end: usize,
@@ -22,7 +22,7 @@ struct Expected {
     is_symbol: bool,
 }
 
-/// A place of a line at which a value begins.
+/// The position of a value in a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) column: usize,
@@ -31,12 +31,12 @@ pub(super) struct Place {
 }
 
 impl Template {
-    /// How many values there are; none before a line was learnt.
+    /// Number of values; 0 before a line was learnt.
     pub(super) fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Takes the form of a line with a timestamp, whose values go to these columns.
+    /// Learns the form of a line with a timestamp, whose values go to these columns.
     pub(super) fn learn(
         &mut self,
         line: &Line,
@@ -57,7 +57,7 @@ impl Template {
         self.texts.extend_from_slice(&bytes[from..timestamp.start()]);
     }
 
-    /// Where the value of a field begins, if the line goes on at `at` as the template does.
+    /// Returns the position of a field's value, if the line matches the template at `at`.
     #[inline]
     pub(super) fn place(&self, field: usize, bytes: &[u8], at: usize) -> Option<Place> {
         let Expected { text_end, column, is_symbol } = *self.fields.get(field)?;
@@ -66,7 +66,7 @@ impl Template {
         Some(Place { column, is_symbol, at })
     }
 
-    /// The timestamp behind the last value, and where the line ends.
+    /// Returns the timestamp after the last value, and the end of the line.
     #[inline]
     pub(super) fn timestamp(&self, bytes: &[u8], at: usize) -> Option<(Token, usize)> {
         let from = self.fields.last()?.text_end;
@@ -75,14 +75,14 @@ impl Template {
     }
 }
 
-/// Where the bytes go on behind `text`, if that is what they have.
+/// Returns the position after `text`, if the bytes match it.
 #[inline]
 fn behind(bytes: &[u8], at: usize, text: &[u8]) -> Option<usize> {
     let end = at + text.len();
     is_same(bytes.get(at..end)?, text).then_some(end)
 }
 
-/// Whether two short texts of one length are the same: by words, without a call.
+/// Whether two short strings are equal, compared by words without a call.
 #[inline]
 pub(crate) fn is_same(text: &[u8], other: &[u8]) -> bool {
     fn ends<const N: usize>(text: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
@@ -96,7 +96,7 @@ pub(crate) fn is_same(text: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// Reads a value as most senders write it into its column; answers where it ends.
+/// Parses a value in its most common form into its column; returns its end.
 #[inline]
 pub(super) fn push_plain(column: &mut ColumnBuilder, bytes: &[u8], at: usize) -> Option<usize> {
     let end = match column {
@@ -131,7 +131,7 @@ pub(super) fn push_plain(column: &mut ColumnBuilder, bytes: &[u8], at: usize) ->
     Some(end)
 }
 
-/// The same of a symbol that the column has already, and that has no backslashes.
+/// Like [`push_plain`], for a symbol that the column already has and that contains no backslashes.
 #[inline]
 pub(super) fn push_symbol(column: &mut ColumnBuilder, bytes: &[u8], at: usize) -> Option<usize> {
     let ColumnBuilder::Symbol { texts, keys } = column else { return None };

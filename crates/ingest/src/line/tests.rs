@@ -1,4 +1,4 @@
-//! The reader beside a plain one, and bytes that clients were seen to send.
+//! Compares the reader with a simple one, and replays bytes captured from clients.
 
 mod cases;
 mod casts;

@@ -1,4 +1,4 @@
-//! What a value of a line is, by its form alone.
+//! Interprets a value of a line by its syntactic form.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::lexer::{BINARY_DOUBLE, Form, Raw, Token};
 use crate::cast::{Instant, Value};
 use crate::value_text;
 
-/// Nanoseconds of a unit.
+/// Returns the nanoseconds of a unit.
 fn nanos_of(unit: LinePrecision) -> i64 {
     match unit {
         LinePrecision::Nanos => 1,
@@ -22,7 +22,7 @@ fn nanos_of(unit: LinePrecision) -> i64 {
 }
 
 impl<'b> Value<'b> {
-    /// Reads a value; none where it has no meaning.
+    /// Reads a value; `None` if it is meaningless.
     #[inline]
     pub(super) fn read(raw: Raw, bytes: &'b [u8]) -> Option<Self> {
         let Raw { form, token } = raw;
@@ -44,7 +44,7 @@ impl<'b> Value<'b> {
     }
 }
 
-/// Reads what has no quotes and no type byte.
+/// Reads a value without quotes or type byte.
 fn plain(text: &[u8]) -> Option<Value<'_>> {
     let (last, digits) = text.split_last()?;
     let is_number = matches!(digits.first(), Some(b'0'..=b'9' | b'-' | b'+' | b'.'));
@@ -65,7 +65,7 @@ fn double(text: &[u8]) -> Option<Value<'_>> {
     value.is_finite().then_some(Value::Double(value, Some(text)))
 }
 
-/// Truth, and doubles that are none.
+/// Parses booleans and non-finite doubles.
 #[cold]
 fn word(text: &[u8]) -> Option<Value<'_>> {
     let same = |word: &&[u8]| text.eq_ignore_ascii_case(word);
@@ -81,21 +81,21 @@ fn word(text: &[u8]) -> Option<Value<'_>> {
     }
 }
 
-/// Digits with or without a minus.
+/// Parses digits with an optional minus sign.
 #[inline]
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     if text.first() == Some(&b'+') { None } else { value_text::integer(text) }
 }
 
-/// Powers of ten that a double has exactly.
+/// Powers of ten that a double represents exactly.
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-/// So many digits are an integer that a double has exactly.
+/// Maximum digits of an integer that every double represents exactly.
 const EXACT_DIGITS: usize = 15;
 
-/// Digits at `at`, with a minus or a point or without, and where they end. Both the digits and the
-/// power of ten under them are exact, so that their quotient is the nearest double. None where
-/// there are more digits, or none in front of the point.
+/// Parses digits at `at`, with an optional minus sign and decimal point; returns the value and its
+/// end. Both the digits and the power of ten are exact, so that their quotient is the nearest
+/// double. `None` if there are more digits, or none before the decimal point.
 #[inline]
 pub(super) fn short_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let (is_negative, begin) = sign(bytes, at);
@@ -117,7 +117,7 @@ pub(super) fn short_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((if is_negative { -value } else { value }, end))
 }
 
-/// The finite binary double behind the equals sign at `at`, and where it ends.
+/// Returns the finite binary double after the equals sign at `at`, and its end.
 #[inline]
 pub(super) fn binary_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let form: &[u8; 10] = bytes.get(at..)?.first_chunk()?;
@@ -126,7 +126,7 @@ pub(super) fn binary_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     value.is_finite().then_some((value, at + form.len()))
 }
 
-/// The same of an integer.
+/// Like [`short_double`], for an integer.
 #[inline]
 pub(super) fn short_integer(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     let (is_negative, begin) = sign(bytes, at);
@@ -144,7 +144,8 @@ fn sign(bytes: &[u8], at: usize) -> (bool, usize) {
     (is_negative, at + usize::from(is_negative))
 }
 
-/// The digits at `at` behind those of `before`, and where they end. Beyond 64 bits they wrap.
+/// Appends the digits at `at` to `before`; returns the number and its end. Overflow of 64 bits
+/// wraps.
 #[inline]
 fn digits(bytes: &[u8], at: usize, before: u64) -> (u64, usize) {
     let (mut value, mut at) = (before, at);
@@ -159,7 +160,7 @@ fn digits(bytes: &[u8], at: usize, before: u64) -> (u64, usize) {
     (value, at)
 }
 
-/// The timestamp at the end of a line.
+/// Parses the timestamp at the end of a line.
 #[inline]
 pub(super) fn trailing(text: &[u8], precision: LinePrecision) -> Option<Instant> {
     match text.split_last()? {
@@ -183,7 +184,8 @@ fn big_endian(bytes: &[u8]) -> i256 {
     i256::from_be_bytes(all)
 }
 
-/// What a backslash may stand before in names and symbols; before anything else it is one.
+/// Characters that a backslash escapes in names and symbols; before any other character it is
+/// literal.
 pub(super) const SYMBOL_ESCAPES: &[u8] = b" ,=\\\n\r";
 const TEXT_ESCAPES: &[u8] = b"\"\\\n\r";
 

@@ -1,6 +1,6 @@
-//! Binary values of the wire protocol, one decoder for each type. What the engine has no value for
-//! (numerics, addresses, times of day, intervals, arrays of several dimensions) becomes the text
-//! it would have been sent as.
+//! Binary values of the wire protocol, with one decoder per type. Types without an equivalent in
+//! the engine (numerics, addresses, times of day, intervals, multidimensional arrays) become the
+//! string that would have been sent in text format.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,12 +14,12 @@ use super::reader::{DAY_MICROS, Reader, instant, malformed, sized};
 use super::text::text_of;
 use super::{items, oid};
 
-/// `PostgreSQL`'s own limit.
+/// The same limit as `PostgreSQL`'s.
 const MAX_DIMENSIONS: usize = 6;
-/// The length in front of each element of an array.
+/// Bytes of the length prefix of an array element.
 const LENGTH_BYTES: usize = 4;
 
-/// What the values of a type become.
+/// Engine type of a wire type's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BinaryKind {
     Text,
@@ -35,7 +35,7 @@ pub(crate) enum BinaryKind {
 }
 
 impl BinaryKind {
-    /// Those of the type with this OID.
+    /// Returns the kind of the type with this OID.
     pub(crate) fn of(oid: u32) -> Self {
         match oid {
             oid::BOOL => Self::Boolean,
@@ -52,7 +52,7 @@ impl BinaryKind {
     }
 }
 
-/// The value that `bytes` are in the type `oid`.
+/// Decodes `bytes` as a value of type `oid`.
 pub(super) fn decoded(bytes: &[u8], oid: u32) -> EngineResult<ParameterValue<'_>> {
     use ParameterValue as Value;
     Ok(match oid {
@@ -102,7 +102,7 @@ pub(super) fn decoded(bytes: &[u8], oid: u32) -> EngineResult<ParameterValue<'_>
     })
 }
 
-/// The text of a value of a type that has no value here.
+/// Formats a value of a type without an equivalent in the engine as a string.
 fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
     match oid {
         oid::NUMERIC => numeric(bytes),
@@ -118,7 +118,7 @@ fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
     }
 }
 
-/// Decimal text of groups of four digits.
+/// Formats base-10,000 digits as a decimal string.
 fn numeric(bytes: &[u8]) -> EngineResult<String> {
     let mut reader = Reader::new(bytes);
     let (count, weight) = (reader.i16()?, reader.i16()?);
@@ -165,9 +165,9 @@ fn numeric(bytes: &[u8]) -> EngineResult<String> {
     Ok(text)
 }
 
-/// An address, with the length of its prefix where that is not all of it.
+/// Formats an address, with its prefix length unless that covers the whole address.
 fn address(bytes: &[u8]) -> EngineResult<String> {
-    /// `PGSQL_AF_INET` and the one after it.
+    /// `PGSQL_AF_INET` and `PGSQL_AF_INET6`.
     const FAMILIES: [u8; 2] = [2, 3];
     let [family, prefix, _is_cidr, length, address @ ..] = bytes else { return Err(malformed()) };
     if !FAMILIES.contains(family) || usize::from(*length) != address.len() {
@@ -181,7 +181,7 @@ fn address(bytes: &[u8]) -> EngineResult<String> {
     Ok(if *prefix == full { text } else { format!("{text}/{prefix}") })
 }
 
-/// `HH:MM:SS.ffffff`.
+/// Formats a time of day as `HH:MM:SS.ffffff`.
 fn time_of_day(micros: i64) -> String {
     let (seconds, fraction) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
     let (hours, minutes) = (seconds.div_euclid(3600), seconds.rem_euclid(3600) / 60);
@@ -190,7 +190,7 @@ fn time_of_day(micros: i64) -> String {
     format!("{hours:02}:{minutes:02}:{seconds:02}{digits}")
 }
 
-/// Months, days and a time, as `PostgreSQL` shows them.
+/// Formats months, days and a time in `PostgreSQL`'s interval syntax.
 fn interval(bytes: &[u8]) -> EngineResult<String> {
     let mut reader = Reader::new(bytes);
     let micros = i64::from_be_bytes(reader.array()?);
@@ -212,7 +212,7 @@ fn interval(bytes: &[u8]) -> EngineResult<String> {
     Ok(parts.join(" "))
 }
 
-/// The items of an array of one dimension, `{1.0,NULL,{…}}` of others.
+/// Decodes a one-dimensional array to items, any other array to the string `{1.0,NULL,{…}}`.
 fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let mut reader = Reader::new(bytes);
     let dimensions = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
@@ -226,7 +226,7 @@ fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
         lengths.push(usize::try_from(reader.i32()?).map_err(|_| malformed())?);
         let _lower_bound = reader.i32()?;
     }
-    // Each element takes its length at least, so that no more are asked for than came.
+    // Each element takes at least its length prefix, so the allocation cannot exceed the input.
     let count = lengths.iter().try_fold(1_usize, |all, length| all.checked_mul(*length));
     let count = count.filter(|count| *count <= reader.left().len() / LENGTH_BYTES);
     let count = if dimensions == 0 { 0 } else { count.ok_or_else(malformed)? };
@@ -283,7 +283,7 @@ fn push_element(text: &mut String, reader: &mut Reader<'_>, element: u32) -> Eng
     Ok(())
 }
 
-/// The text of a value inside an array.
+/// Formats a value inside an array.
 fn shown<'v>(value: &'v ParameterValue<'_>) -> Cow<'v, str> {
     match value {
         ParameterValue::Null => Cow::Borrowed("NULL"),

@@ -1,5 +1,5 @@
-//! Values of the columnar protocol (QWP): what a column of one row has behind its null flag, the
-//! lowest byte first. What the engine has no value for becomes its text.
+//! Values of the columnar protocol (QWP): the content of a one-row column after its null flag, in
+//! little-endian order. Types without an equivalent in the engine become strings.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,12 +13,12 @@ use super::text::text_of;
 
 const GEOHASH_BASE32: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 const MILLIS: i64 = 1_000;
-/// Bytes of two offsets: where the only value begins and ends.
+/// Bytes of two offsets: the start and end of the only value.
 const OFFSETS: usize = 8;
 const MAX_DIMENSIONS: usize = 32;
 const MAX_GEOHASH_BITS: u8 = 60;
 
-/// The value that `bytes` are in the type with this code.
+/// Decodes `bytes` as a value of the type with this code.
 pub(super) fn decoded(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'_>> {
     use ParameterValue as Value;
     Ok(match code {
@@ -78,13 +78,13 @@ fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
     bytes.try_into().map_err(|_| malformed(&format!("{} bytes, {N} expected", bytes.len())))
 }
 
-/// The least number is null.
+/// The minimum represents null.
 fn long(bytes: &[u8]) -> EngineResult<Option<i64>> {
     let value = i64::from_le_bytes(sized(bytes)?);
     Ok((value != i64::MIN).then_some(value))
 }
 
-/// What lies between two offsets.
+/// Returns the content between two offsets.
 fn content(bytes: &[u8]) -> EngineResult<&[u8]> {
     let (offsets, content) =
         bytes.split_first_chunk::<OFFSETS>().ok_or_else(|| malformed("no offsets"))?;
@@ -104,7 +104,7 @@ fn long256(mut bytes: [u8; 32]) -> String {
     })
 }
 
-/// Base 32 for whole characters, else binary digits, as geohashes are shown.
+/// Formats a geohash: base 32 if its bits form whole characters, otherwise binary digits.
 fn geohash(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let (&bits, bytes) = bytes.split_first().ok_or_else(|| malformed("no precision"))?;
     let width = usize::from(bits.div_ceil(8));
@@ -125,7 +125,7 @@ fn geohash(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     Ok(ParameterValue::text(digits.collect::<String>()))
 }
 
-/// A scale, then an integer whose highest bit is its sign.
+/// Decodes a scale followed by a two's complement integer.
 fn decimal(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'static>> {
     let width = match code {
         0x13 => 8,
@@ -167,7 +167,7 @@ fn decimal(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'static>> {
     Ok(ParameterValue::text(text))
 }
 
-/// A CHAR; half of a surrogate pair is none.
+/// Decodes a CHAR; half of a surrogate pair is null.
 fn character(unit: u16) -> ParameterValue<'static> {
     match char::from_u32(u32::from(unit)) {
         None | Some('\0') => ParameterValue::Null,
@@ -175,7 +175,7 @@ fn character(unit: u16) -> ParameterValue<'static> {
     }
 }
 
-/// `{1.0,NULL,{…}}` of dimensions, their lengths and the elements.
+/// Formats an array as `{1.0,NULL,{…}}` from its dimensions, their lengths and the elements.
 fn array(bytes: &[u8]) -> EngineResult<String> {
     let (&dimensions, bytes) = bytes.split_first().ok_or_else(|| malformed("no dimensions"))?;
     let dimensions = usize::from(dimensions);
@@ -187,7 +187,7 @@ fn array(bytes: &[u8]) -> EngineResult<String> {
         .ok_or_else(|| malformed("lengths cut short"))?;
     let shape: Vec<i32> =
         lengths.as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
-    // Negative lengths are huge ones here.
+    // Negative lengths become huge numbers here.
     if !double_array::is_allowed(shape.iter().map(|length| u64::from(*length as u32))) {
         return Err(malformed("an array with too many elements, or too many arrays without one"));
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_each_type() {
+    fn values_of_each_type_are_decoded() {
         use ParameterValue as Value;
         assert_eq!(one(0x01, &[1]), Value::Boolean(true));
         assert_eq!(one(0x02, &[0xff]), Value::Short(-1));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_and_arrays_become_text() {
+    fn decimals_and_arrays_become_strings() {
         let narrow = |scale: u8, value: i64| [&[scale][..], &value.to_le_bytes()].concat();
         assert_eq!(one(0x13, &narrow(2, -12_345)), text("-123.45"));
         assert_eq!(one(0x13, &narrow(3, 5)), text("0.005"));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn oversized_and_malformed_values_are_rejected() {
         let huge = [&[2][..], &i32::MAX.to_le_bytes(), &i32::MAX.to_le_bytes()].concat();
         let many = [&[2][..], &i32::MAX.to_le_bytes(), &[0; 4]].concat();
         for (code, bytes) in [

@@ -1,4 +1,4 @@
-//! Items of arrays of one dimension, from binary to columns, without a value or a text for each.
+//! Decodes one-dimensional binary arrays directly to columns, without a value or string per item.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::oid;
 use super::reader::{DAY_MICROS, Reader, instant, sized};
 use super::text::text_of;
 
-/// So many items of the type with this OID; `None`, and nothing is read, where they are texts of
-/// another form than they are sent in.
+/// Reads `count` items of the type with this OID. `None`, without reading anything, for types whose
+/// items are converted to strings.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     count: usize,
@@ -55,7 +55,7 @@ pub(super) fn read(
     Ok(ParameterItems::new(items))
 }
 
-/// The bytes of the next item; `None`: it is null.
+/// Returns the bytes of the next item; `None` for null.
 fn next<'b>(reader: &mut Reader<'b>) -> EngineResult<Option<&'b [u8]>> {
     match usize::try_from(reader.i32()?) {
         Ok(length) => reader.bytes(length).map(Some),

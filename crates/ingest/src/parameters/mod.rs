@@ -1,10 +1,11 @@
-//! Rows of parameter values, as Bind messages of the wire protocol have them, to typed values.
+//! Decodes rows of parameter values, as sent in Bind messages of the wire protocol, to typed
+//! values.
 //!
-//! They begin with how the values were sent: their number (16 bits), then for each its format
-//! (8 bits: 0 is text, 1 binary, 2 as the columnar protocol has it) and its type (32 bits: an OID
-//! of `PostgreSQL`, 0 where it is not said; the code of the columnar protocol). Values beyond that
-//! number are text. Then come the rows: for each the count of its values (16 bits), for each value
-//! its length in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
+//! The header says how the values were sent: their number (16 bits), then for each its format (8
+//! bits: 0 text, 1 binary, 2 columnar protocol) and its type (32 bits: an OID of `PostgreSQL`, 0 if
+//! unspecified; or the type code of the columnar protocol). Values beyond that number are text.
+//! Then follow the rows: for each the number of its values (16 bits), and for each value its length
+//! in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
 
 mod binary;
 mod columnar;
@@ -19,7 +20,7 @@ pub(crate) use self::binary::BinaryKind;
 use self::text::text_of;
 pub(crate) use self::text::truth;
 
-/// How one value was sent.
+/// Format and type of a sent value.
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     format: Format,
@@ -35,16 +36,16 @@ enum Format {
 
 const AS_TEXT: Sent = Sent { format: Format::Text, oid: oid::UNKNOWN };
 
-/// The rows; texts lie where they came.
+/// The rows; their strings borrow from the input.
 #[derive(Debug)]
 pub struct ParameterRows<'b> {
     values: Vec<ParameterValue<'b>>,
-    /// Values of each row.
+    /// Number of values per row.
     width: usize,
 }
 
 impl<'b> ParameterRows<'b> {
-    /// Reads rows. No bytes are no rows.
+    /// Reads the rows; empty input has no rows.
     pub fn read(bytes: &'b [u8]) -> EngineResult<Self> {
         if bytes.is_empty() {
             return Ok(Self { values: Vec::new(), width: 0 });
@@ -73,12 +74,12 @@ impl<'b> ParameterRows<'b> {
         Ok(Self { values, width })
     }
 
-    /// Row by row.
+    /// Iterates over the rows.
     pub fn iter(&self) -> impl Iterator<Item = &[ParameterValue<'b>]> {
         self.values.chunks(self.width.max(1))
     }
 
-    /// The values of the only row; none where there is no row.
+    /// Returns the values of the only row; empty if there is no row.
     pub fn into_single(self) -> EngineResult<Vec<ParameterValue<'static>>> {
         if self.values.len() > self.width {
             return Err(EngineError::internal("several rows of parameters for one execution"));
@@ -87,7 +88,7 @@ impl<'b> ParameterRows<'b> {
     }
 }
 
-/// Of each value that the beginning of rows tells of, whether it was sent as text.
+/// Returns, for each value that the header describes, whether it was sent as text.
 pub fn are_texts(mut header: &[u8]) -> EngineResult<Vec<bool>> {
     let sent = sent_as(&mut header)?;
     Ok(sent.iter().map(|one| matches!(one.format, Format::Text)).collect())
@@ -116,7 +117,7 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
     }
     let text = text_of(bytes)?;
     Ok(match sent.oid {
-        // A number may be the microseconds of a time, which a text is not.
+        // A number may mean microseconds of a timestamp, which text cannot.
         oid::INT8 => match text.parse() {
             Ok(number) if number != i64::MIN => ParameterValue::Long(number),
             _ => ParameterValue::text(text),
@@ -126,7 +127,7 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
     })
 }
 
-/// A value that was sent in binary, the parameter of this index.
+/// Decodes a value sent in binary for the parameter with this index.
 pub(crate) fn binary_value(
     bytes: &[u8],
     oid: u32,
@@ -135,7 +136,7 @@ pub(crate) fn binary_value(
     binary::decoded(bytes, oid).map_err(|error| named(error, index))
 }
 
-/// The error of a value, with the parameter that it is of.
+/// Adds the number of the parameter to the error of its value.
 fn named(error: EngineError, index: usize) -> EngineError {
     let detail = format!("parameter ${}", index + 1);
     EngineError { detail: Some(detail), ..error }

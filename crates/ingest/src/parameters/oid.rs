@@ -1,5 +1,5 @@
-//! OIDs of the types that a parameter may be sent in. `PostgreSQL` has fixed them
-//! (`pg_type.dat`); those of results are in `ts/pgwire/protocol/type-oids.ts`.
+//! OIDs of parameter types, as fixed by `PostgreSQL` (`pg_type.dat`); those of result types are in
+//! `ts/pgwire/protocol/type-oids.ts`.
 
 pub(super) const UNKNOWN: u32 = 0;
 pub(super) const BOOL: u32 = 16;
@@ -29,7 +29,7 @@ pub(super) const NUMERIC: u32 = 1700;
 pub(super) const UUID: u32 = 2950;
 pub(super) const JSONB: u32 = 3802;
 
-/// Arrays; their bytes name the type of their elements.
+/// Array types; the value itself names its element type.
 pub(super) const ARRAYS: [u32; 23] = [
     199,  // json[]
     651,  // cidr[]

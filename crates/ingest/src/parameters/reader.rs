@@ -1,8 +1,8 @@
-//! Bytes of binary values, and the numbers and instants in them.
+//! Reader for binary values: bytes, numbers and timestamps.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// 2000-01-01 in microseconds since 1970, the protocol's origin of time.
+/// 2000-01-01 in microseconds since 1970, the epoch of the protocol.
 const ORIGIN_MICROS: i64 = 946_684_800_000_000;
 pub(super) const DAY_MICROS: i64 = 86_400_000_000;
 
@@ -15,14 +15,15 @@ pub(super) fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
     bytes.try_into().map_err(|_| malformed())
 }
 
-/// Microseconds since 1970 of microseconds since 2000. Infinite instants are out of range.
+/// Converts microseconds since 2000 to microseconds since 1970. Infinite timestamps are out of
+/// range.
 pub(super) fn instant(since_2000: Option<i64>) -> EngineResult<i64> {
     let is_finite = |micros: &i64| *micros != i64::MIN && *micros != i64::MAX;
     let micros = since_2000.filter(is_finite).and_then(|micros| micros.checked_add(ORIGIN_MICROS));
     micros.ok_or_else(|| EngineError::new(ErrorCode::InvalidValue, "timestamp out of range"))
 }
 
-/// Reads big-endian numbers from the front.
+/// Reads big-endian numbers sequentially.
 pub(super) struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {
@@ -30,7 +31,7 @@ impl<'b> Reader<'b> {
         Self(bytes)
     }
 
-    /// What was not read yet.
+    /// Returns the unread bytes.
     pub(super) fn left(&self) -> &'b [u8] {
         self.0
     }

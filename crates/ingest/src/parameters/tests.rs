@@ -1,6 +1,6 @@
 use super::*;
 
-/// Rows whose values were sent as text.
+/// Rows whose values were sent in text format.
 fn texts(rows: &[u8]) -> Vec<u8> {
     [&[0, 0], rows].concat()
 }
@@ -30,7 +30,7 @@ fn refused(bytes: &[u8], code: ErrorCode, why: &str) {
 }
 
 #[test]
-fn rows_are_read_where_they_are() {
+fn rows_are_read_in_place() {
     let row = b"\0\x02\0\0\0\x02\xc3\xa9\xff\xff\xff\xff";
     let first = vec![ParameterValue::text("é"), ParameterValue::Null];
     assert_eq!(read(&texts(row)), Ok(vec![first.clone()]));
@@ -40,7 +40,7 @@ fn rows_are_read_where_they_are() {
 }
 
 #[test]
-fn one_execution_has_one_row() {
+fn an_execution_accepts_only_one_row() {
     let row = b"\0\x01\0\0\0\x01a";
     let single = |bytes: &[u8]| ParameterRows::read(bytes).and_then(ParameterRows::into_single);
     assert_eq!(single(&texts(row)), Ok(vec![ParameterValue::text("a")]));
@@ -49,7 +49,7 @@ fn one_execution_has_one_row() {
 }
 
 #[test]
-fn what_is_no_text_or_cut_short_is_refused() {
+fn invalid_text_and_truncated_rows_are_rejected() {
     refused(&texts(b"\0\x01\0\0\0\x01\xff"), ErrorCode::InvalidEncoding, "UTF8");
     refused(&texts(b"\0\x01\0\0\0\x01\0"), ErrorCode::InvalidEncoding, "0x00");
     refused(&texts(b"\0\x01\0\0\0\x02a"), ErrorCode::Internal, "cut short");
@@ -59,7 +59,7 @@ fn what_is_no_text_or_cut_short_is_refused() {
 }
 
 #[test]
-fn texts_of_truth_are_those_of_postgresql() {
+fn boolean_words_match_postgresql() {
     let boolean = |text: &[u8]| {
         let length = i32::try_from(text.len()).expect("short").to_be_bytes();
         let sent = [&[0, 1, 0][..], &oid::BOOL.to_be_bytes(), &[0, 1], &length, text].concat();
@@ -94,7 +94,7 @@ fn numbers_times_and_identifiers_keep_their_types() {
 }
 
 #[test]
-fn what_has_no_value_here_comes_as_its_text() {
+fn unsupported_types_become_strings() {
     let text = |oid: u32, value: &[u8]| match one(oid, value) {
         Ok(ParameterValue::Text(text)) => text.into_owned(),
         other => panic!("{other:?}"),
@@ -128,7 +128,7 @@ fn what_has_no_value_here_comes_as_its_text() {
     assert_eq!(numeric(0, 0xc000, 0, &[]), "NaN");
 }
 
-/// An array's bytes: its dimensions, the type of its elements, and those.
+/// Encodes an array: its dimensions, element type and elements.
 fn array(dimensions: &[i32], element: u32, elements: &[Option<&[u8]>]) -> Vec<u8> {
     let count = i32::try_from(dimensions.len()).expect("few");
     let mut bytes = [count.to_be_bytes(), [0; 4], element.to_be_bytes()].concat();
@@ -147,7 +147,7 @@ fn array(dimensions: &[i32], element: u32, elements: &[Option<&[u8]>]) -> Vec<u8
 }
 
 #[test]
-fn arrays_come_as_their_text() {
+fn arrays_become_strings() {
     let text = |bytes: &[u8]| {
         one(1009, bytes).map(|value| match value {
             ParameterValue::Items(items) => ParameterValue::text(items.text()),
@@ -166,10 +166,10 @@ fn arrays_come_as_their_text() {
     assert_eq!(lengths, Ok(ParameterValue::text(r#"{"2 days 01:00:00",NULL}"#)));
 }
 
-/// The text of an array of one dimension is that of the only array in one of two, whose items are
-/// decoded one by one.
+/// A one-dimensional array gives the same string as the only row of a two-dimensional one, whose
+/// items are decoded individually.
 #[test]
-fn items_have_the_text_of_their_values() {
+fn array_items_are_formatted_like_single_values() {
     let numbers: [i64; 8] = [0, 1, -7, i64::MAX, i64::MIN, 1 << 31, -(1 << 31), 3_000_000_000];
     let of = |value: i64, oid: u32| match oid {
         oid::BOOL => vec![(value & 1) as u8],
@@ -207,7 +207,7 @@ fn items_have_the_text_of_their_values() {
         };
         let nested = one(array_oid, &array(&[1, count], oid, &elements)).unwrap();
         assert_eq!(ParameterValue::text(format!("{{{}}}", items.text())), nested, "{oid}");
-        // Each cut is refused, as is what follows the last element.
+        // Truncation at any byte is rejected, as are bytes after the last element.
         for length in 0..flat.len() {
             let error = one(array_oid, &flat[..length]).expect_err("it is refused");
             assert_eq!(error.code, ErrorCode::InvalidBinary, "{oid}, {length}");
@@ -223,7 +223,7 @@ fn items_have_the_text_of_their_values() {
 }
 
 #[test]
-fn arrays_that_promise_more_than_came_are_refused_at_once() {
+fn arrays_longer_than_their_data_are_rejected() {
     let refused = |bytes: &[u8]| {
         let error = one(1009, bytes).expect_err("it is refused");
         assert_eq!(error.code, ErrorCode::InvalidBinary);
@@ -238,7 +238,7 @@ fn arrays_that_promise_more_than_came_are_refused_at_once() {
 }
 
 #[test]
-fn values_of_the_wrong_size_and_unknown_types_are_refused() {
+fn values_of_wrong_size_or_unknown_type_are_rejected() {
     for oid in [oid::BOOL, oid::INT2, oid::INT4, oid::INT8, oid::FLOAT8, oid::UUID, oid::DATE] {
         refused(&binary(oid, &[1, 2, 3]), ErrorCode::InvalidBinary, "binary data format");
     }
@@ -249,9 +249,9 @@ fn values_of_the_wrong_size_and_unknown_types_are_refused() {
     refused(&binary(oid::TIMESTAMP, &i64::MAX.to_be_bytes()), ErrorCode::InvalidValue, "range");
 }
 
-/// Any bytes in any type are a value or a refusal.
+/// Random bytes of any type give a value or an error.
 #[test]
-fn no_bytes_end_the_decoder() {
+fn random_bytes_never_crash_the_decoder() {
     use rand::{Rng, SeedableRng};
     let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(7);
     let mut oids = vec![oid::BOOL, oid::NUMERIC, oid::INET, oid::INTERVAL, oid::JSONB, 600];

@@ -1,8 +1,8 @@
-//! Values that were sent as text.
+//! Values sent in text format.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// `PostgreSQL`'s words for truth.
+/// Parses `PostgreSQL`'s boolean words.
 pub(crate) fn truth(text: &str) -> Option<bool> {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(&["t", "true", "y", "yes", "on", "1"]) {
@@ -11,7 +11,7 @@ pub(crate) fn truth(text: &str) -> Option<bool> {
     is(&["f", "false", "n", "no", "off", "0"]).then_some(false)
 }
 
-/// Text as the wire protocol takes it: UTF-8 without zero bytes.
+/// Validates text of the wire protocol: UTF-8 without zero bytes.
 pub(super) fn text_of(bytes: &[u8]) -> EngineResult<&str> {
     let text = std::str::from_utf8(bytes).ok().filter(|_| !bytes.contains(&0));
     text.ok_or_else(|| {

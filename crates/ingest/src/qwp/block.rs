@@ -1,4 +1,4 @@
-//! The columns of one table in a message, checked and not copied: names, types, nulls, values.
+//! The columns of one table in a message, validated in place: names, types, nulls, values.
 
 use tidemark_types::double_array::is_allowed;
 
@@ -8,23 +8,23 @@ use super::gorilla;
 use super::options::QwpOptions;
 use crate::rows::shown;
 
-/// Columns of a block, and bytes of a name.
+/// Maximum columns of a block, and maximum bytes of a name.
 const MAX_COLUMNS: usize = 2_048;
 const MAX_NAME_BYTES: usize = 127;
-/// Dimensions of an array.
+/// Maximum dimensions of an array.
 const MAX_DIMENSIONS: u8 = 32;
 const MAX_SCALE: u8 = 76;
-/// Memory for an entry of a column's own dictionary, beside its text.
+/// Memory of an entry of a column-local dictionary, beside its string.
 const ENTRY_BYTES: usize = 16;
 
-/// What messages say of all their columns.
+/// Flags that apply to all columns of a message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flags {
-    /// The rows wait for a later message, and are committed with it.
+    /// Whether the rows are deferred and committed with a later message.
     pub(super) defers: bool,
-    /// Instants say how they are encoded.
+    /// Whether timestamp columns state their encoding.
     pub(super) gorilla: bool,
-    /// Symbols are numbers of the connection's dictionary.
+    /// Whether symbols are ids of the connection's dictionary.
     pub(super) delta: bool,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Block<'a> {
     pub(super) columns: Vec<WireColumn<'a>>,
 }
 
-/// The types of the protocol.
+/// Column types of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -56,7 +56,7 @@ pub(super) enum Kind {
     TimestampNanos,
     DoubleArray,
     LongArray,
-    /// With the digits that it may have.
+    /// With its maximum number of digits.
     Decimal(u8),
     Char,
     Binary,
@@ -93,7 +93,7 @@ impl Kind {
         })
     }
 
-    /// Memory that a row takes in a column, beside texts and elements.
+    /// Returns the memory of a row in a column, beside strings and array elements.
     fn row_bytes(self) -> usize {
         match self {
             Self::Long256 | Self::Decimal(_) | Self::DoubleArray => 40,
@@ -102,7 +102,7 @@ impl Kind {
         }
     }
 
-    /// As messages to clients call it.
+    /// Returns the type name for messages to clients.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Boolean => "BOOLEAN",
@@ -135,49 +135,49 @@ impl Kind {
 /// A column of a block.
 #[derive(Debug)]
 pub(super) struct WireColumn<'a> {
-    /// Empty: the designated timestamp.
+    /// Empty for the designated timestamp.
     pub(super) name: &'a str,
     pub(super) kind: Kind,
     pub(super) rows: usize,
-    /// A bit for each row, set where it has no value.
+    /// One bit per row, set where the row has no value.
     pub(super) nulls: Option<&'a [u8]>,
-    /// The others, one after the other.
+    /// Values of the non-null rows, packed.
     pub(super) values: Values<'a>,
 }
 
 #[derive(Debug)]
 pub(super) enum Values<'a> {
-    /// A bit for each, from the lowest of each byte.
+    /// One bit per value, least significant bit first.
     Bits(&'a [u8]),
-    /// As many bytes for each as the type has.
+    /// Fixed-width values.
     Fixed(&'a [u8]),
     Instants(Vec<i64>),
-    /// Numbers of the dictionary of the connection.
+    /// Ids in the connection's dictionary.
     Symbols(Vec<u32>),
-    /// Those of the column's own.
+    /// Ids in the column-local dictionary.
     OwnSymbols(Dictionary, Vec<u32>),
-    /// Where each ends, and the bytes.
+    /// End offsets, and the bytes.
     Texts(&'a [u8], &'a [u8]),
     Geohashes(u8, &'a [u8]),
-    /// With their scale.
+    /// Scale, and the values.
     Decimals(u8, &'a [u8]),
-    /// Lengths of the dimensions and elements of each.
+    /// Dimension lengths and elements of each array.
     Arrays(Vec<(&'a [u8], &'a [u8])>),
 }
 
 impl WireColumn<'_> {
-    /// Whether a row has no value by the bitmap.
+    /// Whether the null bitmap marks a row as null.
     #[inline]
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.is_some_and(|nulls| nulls[row / 8] >> (row % 8) & 1 == 1)
     }
 }
 
-/// What the columns of a message are read with.
+/// Context for reading the columns of a message.
 pub(super) struct Context<'a> {
     pub(super) flags: Flags,
     pub(super) options: &'a QwpOptions,
-    /// Entries of the dictionary of the connection.
+    /// Number of entries in the connection's dictionary.
     pub(super) entries: usize,
 }
 
@@ -331,7 +331,7 @@ impl<'a> Values<'a> {
     }
 
     fn arrays(bytes: &mut Bytes<'a>, count: usize) -> Read<Self> {
-        // Each has a byte for its dimensions and four for a length, at least.
+        // Each array has at least one byte for its dimensions and four for a length.
         if count > bytes.left() / 5 {
             return Err(bytes.malformed(format!("{count} arrays in {} bytes", bytes.left())));
         }
@@ -365,7 +365,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Numbers of entries, all of which there are.
+/// Reads dictionary ids, all of which must exist.
 fn entries(bytes: &mut Bytes<'_>, count: usize, known: usize) -> Read<Vec<u32>> {
     if count > bytes.left() {
         return Err(bytes.malformed(format!("{count} symbols in {} bytes", bytes.left())));

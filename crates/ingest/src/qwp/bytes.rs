@@ -1,6 +1,6 @@
-//! Takes what is there of a message, and nothing that is not.
+//! Bounds-checked reading of a message.
 
-/// What is wrong with a message, and where.
+/// The error in a message, and its position.
 #[derive(Debug)]
 pub(super) struct Malformed {
     pub(super) at: usize,
@@ -9,18 +9,18 @@ pub(super) struct Malformed {
 
 pub(super) type Read<T> = Result<T, Malformed>;
 
-/// A message, read from its beginning.
+/// A message, read sequentially.
 #[derive(Debug)]
 pub(super) struct Bytes<'a> {
     all: &'a [u8],
     at: usize,
-    /// What may still be made of it in memory.
+    /// Remaining memory budget for decoding it.
     memory: usize,
     limit: usize,
 }
 
 impl<'a> Bytes<'a> {
-    /// At most so many bytes of memory are taken for it.
+    /// Creates a reader that may allocate at most `memory` bytes.
     pub(super) fn new(all: &'a [u8], memory: usize) -> Self {
         Self { all, at: 0, memory, limit: memory }
     }
@@ -34,7 +34,7 @@ impl<'a> Bytes<'a> {
         Malformed { at: self.at, reason: reason.into() }
     }
 
-    /// Asked before memory is taken for what the message claims to have.
+    /// Reserves memory before it is allocated for what the message claims to contain.
     pub(super) fn room(&mut self, count: usize, width: usize) -> Read<()> {
         let wanted = count.saturating_mul(width);
         if wanted > self.memory {
@@ -58,12 +58,12 @@ impl<'a> Bytes<'a> {
         Ok(taken)
     }
 
-    /// What is left, still to be taken.
+    /// Returns the remaining bytes without consuming them.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.all[self.at..]
     }
 
-    /// So many values of so many bytes.
+    /// Takes `count` values of `width` bytes.
     pub(super) fn take_values(&mut self, count: usize, width: usize) -> Read<&'a [u8]> {
         self.take(count.saturating_mul(width), "values")
     }
@@ -79,10 +79,10 @@ impl<'a> Bytes<'a> {
         Ok(bytes)
     }
 
-    /// An unsigned number of up to ten bytes, seven bits in each.
+    /// Reads an unsigned LEB128 number of up to ten bytes.
     #[inline]
     pub(super) fn varint(&mut self, what: &str) -> Read<u64> {
-        // Those of symbols are short, and there are many of them.
+        // Symbol ids are short and frequent.
         let (value, length) = match self.rest() {
             [low @ ..0x80, ..] => (u64::from(*low), 1),
             [low, high @ ..0x80, ..] => (u64::from(low & 0x7f) | u64::from(*high) << 7, 2),
@@ -108,7 +108,7 @@ impl<'a> Bytes<'a> {
         Err(self.malformed(format!("{what}: a number of more than 64 bits")))
     }
 
-    /// A count under a limit.
+    /// Reads a count and checks its limit.
     pub(super) fn count(&mut self, what: &str, limit: usize, key: &str) -> Read<usize> {
         let count = self.varint(what)?;
         match usize::try_from(count) {
@@ -117,7 +117,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// A length, and as much text.
+    /// Reads a length-prefixed string.
     pub(super) fn text(&mut self, what: &str) -> Read<&'a str> {
         let length = usize::try_from(self.varint(what)?).unwrap_or(usize::MAX);
         let bytes = self.take(length, what)?;

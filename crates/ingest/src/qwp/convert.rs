@@ -1,5 +1,5 @@
-//! Columns of a message as arrays of the types that a table has: as they are where the types are
-//! the same, through a value each where they are not. What means null on the wire is null.
+//! Converts the columns of a message to arrays of the table's types: directly if the types match,
+//! otherwise value by value. Wire values that represent null become null.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::column::ColumnBuilder;
 
 type Converted = Result<ArrayRef, Problem>;
 
-/// The type of a column that is made for this one; none where its values tell nothing.
+/// Returns the type of a column created for this one; `None` if its values do not determine it.
 pub(super) fn new_type(column: &WireColumn<'_>) -> Result<Option<SqlType>, Problem> {
     Ok(Some(match (column.kind, &column.values) {
         (Kind::Boolean, _) => SqlType::Boolean,
@@ -50,14 +50,14 @@ pub(super) fn new_type(column: &WireColumn<'_>) -> Result<Option<SqlType>, Probl
             Some((shape, _)) => SqlType::DoubleArray((shape.len() / size_of::<i32>()) as u8),
             None => return Ok(None),
         },
-        // As of the line protocol, where that holds the digits behind the point.
+        // The line protocol's type, if that holds the decimal places.
         (Kind::Decimal(_), Values::Decimals(0..=3, _)) => SqlType::Decimal(18, 3),
         (Kind::Decimal(digits), Values::Decimals(scale, _)) => SqlType::Decimal(digits, *scale),
         _ => return Err(Problem::Kind),
     }))
 }
 
-/// The column as one of the table's.
+/// Converts the column to a type of the table.
 pub(super) fn array(
     column: &WireColumn<'_>,
     target: SqlType,
@@ -124,8 +124,8 @@ pub(super) fn array(
     }
 }
 
-/// Values where their rows are, and which of them count; `packed` brings those that are not null
-/// by the bitmap.
+/// Spreads the values over their rows and computes the validity; `packed` yields the values that
+/// the bitmap does not mark as null.
 fn cells<T: Copy + Default>(
     column: &WireColumn<'_>,
     mut packed: impl Iterator<Item = T>,
@@ -162,7 +162,7 @@ fn fixed<A: ArrowPrimitiveType, const WIDTH: usize>(
     Arc::new(PrimitiveArray::<A>::new(ScalarBuffer::from(values), nulls))
 }
 
-/// Of types that have no null: 0 in its place.
+/// Types without null, which get 0 instead.
 fn plain<A: ArrowPrimitiveType, const WIDTH: usize>(
     column: &WireColumn<'_>,
     bytes: &[u8],
@@ -204,7 +204,7 @@ fn absent<A: ArrowPrimitiveType>(rows: usize) -> ArrayRef {
     Arc::new(PrimitiveArray::<A>::new_null(rows))
 }
 
-/// Words from the lowest, as bytes from the highest; null where every word is the smallest.
+/// Reverses little-endian words to big-endian bytes; null if every word is the minimum.
 fn big_endian<const SIZE: usize>(column: &WireColumn<'_>, bytes: &[u8]) -> Converted
 where
     [u8; SIZE]: Default,
@@ -230,7 +230,7 @@ fn symbols(column: &WireColumn<'_>, compact: &Compact, dictionary: &Dictionary) 
     made(DictionaryArray::try_new(keys, Arc::new(values)))
 }
 
-/// The texts one after the other, each by its end.
+/// Iterates over the strings between consecutive end offsets.
 fn pieces<'a>(ends: &'a [u8], content: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut start = 0;
     ends.as_chunks().0.iter().map(move |end| {
@@ -261,7 +261,7 @@ fn binaries(column: &WireColumn<'_>, ends: &[u8], content: &[u8]) -> Converted {
     made(LargeBinaryArray::try_new(offsets, Buffer::from(content), nulls))
 }
 
-/// A finer geohash is cut to the column's.
+/// A more precise geohash is truncated to the column's precision.
 fn geohashes(column: &WireColumn<'_>, own: u8, bits: u8, bytes: &[u8]) -> Converted {
     if bits < own {
         return Err(Problem::Value);
@@ -311,7 +311,7 @@ fn double_arrays(column: &WireColumn<'_>, dimensions: u8, arrays: &[(&[u8], &[u8
     Ok(builder.finish()?)
 }
 
-/// By the rules of the line protocol, a value at a time.
+/// Converts value by value, by the rules of the line protocol.
 fn through_values(column: &WireColumn<'_>, target: SqlType, dictionary: &Dictionary) -> Converted {
     let field = Field::new(column.name, target);
     let mut builder = ColumnBuilder::new(&field, None).map_err(|_| Problem::Kind)?;
@@ -328,7 +328,7 @@ fn through_values(column: &WireColumn<'_>, target: SqlType, dictionary: &Diction
     Ok(builder.finish()?)
 }
 
-/// One of the values that are there.
+/// Returns one of the non-null values.
 fn value<'a>(
     column: &'a WireColumn<'_>,
     at: usize,
@@ -396,7 +396,7 @@ fn instant(kind: Kind, value: i64, target: SqlType) -> Result<Value<'static>, Pr
         _ if value == i64::MIN => Value::Null,
         Kind::TimestampNanos => Value::Instant(Instant::Nanos(value)),
         Kind::Timestamp => Value::Instant(Instant::Micros(value)),
-        // A number, where the column holds numbers: of its own unit.
+        // A column of numbers gets the number in its own unit.
         _ if target == SqlType::Long => Value::Integer(value),
         _ => Value::Instant(Instant::Micros(value.checked_mul(1_000).ok_or(Problem::Value)?)),
     })

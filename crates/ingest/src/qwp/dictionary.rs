@@ -1,26 +1,27 @@
-//! The symbols that a connection has named, by the numbers that its client gave them.
+//! Symbols of a connection by the ids that its client assigned.
 
 use super::QwpFailure;
 use super::QwpStatus;
 use super::bytes::Bytes;
 use super::options::QwpOptions;
 
-/// Entries of a dictionary, that of a connection or of one column.
+/// Maximum entries of a dictionary, per connection or per column.
 pub(super) const MAX_ENTRIES: usize = 2_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     texts: String,
     ends: Vec<usize>,
-    /// For [`Self::compact`]: the place of each entry in the column at hand, and which one that is.
+    /// For [`Self::compact`]: per entry, the number of the column that last used it, and its key
+    /// there.
     places: Vec<(u32, i32)>,
     column: u32,
 }
 
-/// The symbols of one column: those that occur, and which of them each value is.
+/// Symbols of one column: the entries that occur, and the key of each value.
 pub(super) struct Compact {
     pub(super) keys: Vec<i32>,
-    /// Numbers of the dictionary.
+    /// Ids in the dictionary.
     pub(super) entries: Vec<u32>,
 }
 
@@ -29,7 +30,7 @@ impl Dictionary {
         self.ends.len()
     }
 
-    /// Bytes that it takes in memory.
+    /// Returns its memory size in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.texts.capacity()
             + self.ends.capacity() * size_of::<usize>()
@@ -42,7 +43,7 @@ impl Dictionary {
         &self.texts[start..self.ends[at]]
     }
 
-    /// Takes the new entries of a message. Those that are known come again as they are.
+    /// Adds the new entries of a message. Known entries may be repeated unchanged.
     pub(super) fn extend(
         &mut self,
         bytes: &mut Bytes<'_>,
@@ -91,18 +92,18 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Adds an entry; the memory for it was asked for.
+    /// Adds an entry whose memory has been reserved.
     pub(super) fn push(&mut self, text: &str) {
         self.texts.push_str(text);
         self.ends.push(self.texts.len());
     }
 
-    /// The symbols of one column, all of which are entries.
+    /// Compacts the symbols of one column, all of which are known entries.
     pub(super) fn compact(&mut self, column: &[u32]) -> Compact {
         self.places.resize(self.len(), (0, 0));
         self.column = self.column.wrapping_add(1);
         if self.column == 0 {
-            // It has come round: old places would look new.
+            // The counter has wrapped: stale entries would look current.
             self.places.fill((0, 0));
             self.column = 1;
         }

@@ -1,11 +1,11 @@
-//! Instants as differences of differences, in as few bits as they need.
+//! Timestamps encoded as deltas of deltas with a variable number of bits (Gorilla).
 
 use super::bytes::{Bytes, Read};
 
-/// Lengths of the numbers behind 10, 110, 1110 and 1111.
+/// Widths of the numbers after the prefixes 10, 110, 1110 and 1111.
 const WIDTHS: [u32; 4] = [7, 9, 12, 32];
 
-/// Bits from the lowest of each byte.
+/// Reads bits, least significant bit of each byte first.
 struct Bits<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -19,7 +19,7 @@ impl Bits<'_> {
         Some(bit)
     }
 
-    /// A signed number, its lowest bit first.
+    /// Reads a signed number, least significant bit first.
     fn number(&mut self, width: u32) -> Option<i64> {
         let mut value = 0_i64;
         for place in 0..width {
@@ -41,7 +41,7 @@ impl Bits<'_> {
     }
 }
 
-/// So many values; the memory for them was asked for.
+/// Decodes `count` values whose memory has been reserved.
 pub(super) fn decode(bytes: &mut Bytes<'_>, count: usize) -> Read<Vec<i64>> {
     let plain = |bytes: &mut Bytes<'_>| bytes.array("instant").map(i64::from_le_bytes);
     if count == 0 {
@@ -52,7 +52,7 @@ pub(super) fn decode(bytes: &mut Bytes<'_>, count: usize) -> Read<Vec<i64>> {
         return Ok(vec![first]);
     }
     let second = plain(bytes)?;
-    // A bit for each of the others, at least.
+    // At least one bit for each remaining value.
     if (count - 2).div_ceil(8) > bytes.left() {
         return Err(bytes.malformed(format!("{count} instants in {} bytes", bytes.left())));
     }

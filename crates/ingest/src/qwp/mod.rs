@@ -1,10 +1,15 @@
-//! Messages of the columnar protocol to typed columns.
+//! Converts messages of the columnar protocol to typed columns.
 //!
-//! `bytes` takes what is there and no more, `gorilla` decodes instants, `dictionary` holds the
-//! symbols of a connection, `block` reads the columns of a message without copying what they say,
-//! `convert` makes arrays of them in the types of a table, `table` collects those of one table,
-//! `reader` knows the tables of a commit. Every count and length is held against the bytes that are
-//! left, and what it would take in memory against a limit, before anything is made of it.
+//! - `bytes` reads with bounds checks.
+//! - `gorilla` decodes timestamps.
+//! - `dictionary` holds the symbols of a connection.
+//! - `block` reads the columns of a message without copying their content.
+//! - `convert` builds arrays in the types of a table.
+//! - `table` collects the rows of one table.
+//! - `reader` tracks the tables of a commit.
+//!
+//! Every count and length is checked against the remaining bytes, and the memory that it would take
+//! against a limit, before anything is allocated for it.
 
 mod block;
 mod bytes;
@@ -24,35 +29,35 @@ use tidemark_types::EngineError;
 
 use crate::rows::RefusedTarget;
 
-/// Why no more messages are read.
+/// Why reading stopped.
 #[derive(Debug)]
 pub enum QwpFailure {
-    /// A message is wrong.
+    /// A message is invalid.
     Refused(QwpRefusal),
-    /// They cannot be taken, whatever they are.
+    /// Messages cannot be accepted, whatever they contain.
     Failed(EngineError),
 }
 
-/// What is wrong with a message.
+/// The error in a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QwpRefusal {
-    /// As the protocol classes it.
+    /// Error class of the protocol.
     pub status: QwpStatus,
-    /// Why, for the sender.
+    /// Reason for the sender.
     pub reason: String,
-    /// The table that the reason may tell of, to those who may write it.
+    /// Table that the reason may describe to clients that may write it.
     pub target: Option<RefusedTarget>,
 }
 
-/// Classes of refusals; the numbers are the protocol's.
+/// Error classes, with the codes of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum QwpStatus {
-    /// A value does not go into its column.
+    /// A value cannot be assigned to its column.
     SchemaMismatch = 3,
-    /// The message is malformed, or over a limit.
+    /// The message is malformed or exceeds a limit.
     ParseError = 5,
-    /// Entries of the dictionary are missing: the client sends them again.
+    /// Dictionary entries are missing: the client must send them again.
     DictionaryGap = 13,
 }
 
@@ -61,7 +66,7 @@ impl QwpFailure {
         Self::Refused(QwpRefusal { status, reason: reason.into(), target: None })
     }
 
-    /// Says which table the reason tells of.
+    /// Sets the table that the reason is about.
     fn of(self, target: impl FnOnce() -> RefusedTarget) -> Self {
         match self {
             Self::Refused(refusal) => {

@@ -1,20 +1,20 @@
 //! What a connection may send.
 
-/// How messages are read, and what they may make.
+/// How messages are read, and what they may create.
 #[derive(Debug, Clone, Copy)]
 pub struct QwpOptions {
-    /// Whether tables are made.
+    /// Whether missing tables are created.
     pub create_tables: bool,
-    /// Whether tables that are there get columns.
+    /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
-    /// Columns of a table, at most.
+    /// Maximum columns of a table.
     pub most_columns: usize,
-    /// Rows of a block, at most.
+    /// Maximum rows of a block.
     pub most_rows: usize,
-    /// Tables that a connection names, at most.
+    /// Maximum tables that a connection may name.
     pub most_tables: usize,
-    /// Bytes of the texts in the dictionary, at most.
+    /// Maximum bytes of the strings in the dictionary.
     pub most_dictionary_bytes: usize,
-    /// Bytes that rows which wait for their commit take in memory, at most.
+    /// Maximum bytes in memory of rows that are not committed yet.
     pub most_held_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! Reads the messages of a connection, and knows the tables of the next commit.
+//! Reads the messages of a connection, and tracks the tables of the next commit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,21 +21,21 @@ const DEFER_COMMIT: u8 = 0x01;
 const GORILLA: u8 = 0x04;
 const DELTA_DICTIONARY: u8 = 0x08;
 
-/// Reads the messages of one connection. After a failure it reads no more.
+/// Reads the messages of one connection. Must not be used after a failure.
 #[derive(Debug)]
 pub struct QwpReader {
     options: QwpOptions,
     dictionary: Dictionary,
     tables: Vec<TableColumns>,
     by_name: HashMap<String, usize, FxBuildHasher>,
-    /// Every table that was named, folded.
+    /// Every table name that the connection used, case-folded.
     named: HashSet<String, FxBuildHasher>,
     rows: u64,
     held_bytes: usize,
 }
 
 impl QwpReader {
-    /// Nothing yet.
+    /// Creates a reader without rows.
     #[must_use]
     pub fn new(options: QwpOptions) -> Self {
         Self {
@@ -49,25 +49,25 @@ impl QwpReader {
         }
     }
 
-    /// Rows that wait for their commit.
+    /// Number of rows that are not committed yet.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Bytes that they take in memory.
+    /// Memory of those rows in bytes.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Bytes that the dictionary takes in memory.
+    /// Memory of the dictionary in bytes.
     #[must_use]
     pub fn dictionary_bytes(&self) -> usize {
         self.dictionary.held_bytes()
     }
 
-    /// Takes a message; answers whether its rows are to wait for a later one.
+    /// Reads a message; returns whether its rows are deferred to a later commit.
     pub fn read(&mut self, message: &[u8], targets: &mut dyn Targets) -> Result<bool, QwpFailure> {
         let memory = self.options.most_held_bytes.saturating_sub(self.held_bytes);
         let mut bytes = Bytes::new(message, memory);
@@ -84,7 +84,7 @@ impl QwpReader {
             let reason = format!("{} bytes behind the last table", bytes.left());
             return Err(bytes.malformed(reason).into());
         }
-        // Nothing of a message is taken before all of it is read.
+        // No row is applied before the whole message is read.
         blocks.iter().try_for_each(|block| self.take(block, targets))?;
         Ok(flags.defers)
     }
@@ -144,7 +144,7 @@ impl QwpReader {
         Ok(self.tables.len() - 1)
     }
 
-    /// All rows that wait; what comes next is another commit.
+    /// Returns all deferred rows; later messages belong to the next commit.
     pub fn take_tables(&mut self) -> Vec<TableRows> {
         self.by_name.clear();
         self.rows = 0;
@@ -154,7 +154,7 @@ impl QwpReader {
     }
 }
 
-/// The flags, and how many tables follow.
+/// Reads the flags and the number of tables.
 fn header(bytes: &mut Bytes<'_>) -> Result<(Flags, u16), QwpFailure> {
     if bytes.take(4, "head of a message")? != MAGIC {
         return Err(bytes.malformed("the message does not begin with QWP1").into());

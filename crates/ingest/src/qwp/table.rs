@@ -27,7 +27,7 @@ type Taken<T> = Result<T, QwpFailure>;
 #[derive(Debug)]
 pub(super) struct TableColumns {
     pub(super) rows: TableRows,
-    /// Columns by their folded names.
+    /// Columns by case-folded name.
     names: HashMap<String, usize, FxBuildHasher>,
 }
 
@@ -40,7 +40,7 @@ fn malformed<T>(reason: impl Into<String>) -> Taken<T> {
 }
 
 impl TableColumns {
-    /// Rows for a table that is there, or that is made with them.
+    /// Collects rows for an existing table, or for one that is created with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>) -> Self {
         let rows = TableRows::new(name, found);
         let folded = rows.table.columns.iter().map(|column| fold(&column.name));
@@ -48,7 +48,7 @@ impl TableColumns {
         Self { rows, names }
     }
 
-    /// Takes the rows of a block; answers the bytes that they take in memory.
+    /// Appends the rows of a block; returns their size in memory.
     pub(super) fn push(
         &mut self,
         block: &Block<'_>,
@@ -71,8 +71,8 @@ impl TableColumns {
         Ok(bytes)
     }
 
-    /// Where each column of a block goes; nowhere where nothing is known of a new one. Makes the
-    /// columns that are new.
+    /// Returns the target of each column of a block, and creates missing columns; `None` for a new
+    /// column of unknown type.
     fn places(&mut self, block: &Block<'_>, options: &QwpOptions) -> Taken<Vec<Option<usize>>> {
         let mut is_taken = vec![false; self.rows.table.columns.len() + block.columns.len() + 1];
         let mut places = Vec::with_capacity(block.columns.len());
@@ -95,7 +95,7 @@ impl TableColumns {
         Ok(places)
     }
 
-    /// The column of the designated timestamp; made with a table that is new.
+    /// Returns the column of the designated timestamp, which a new table gets here.
     fn timestamp(&mut self, wire: &WireColumn<'_>) -> Taken<usize> {
         let sql_type = match wire.kind {
             Kind::Timestamp => SqlType::Timestamp,
@@ -162,7 +162,7 @@ impl TableColumns {
         } else {
             array
         };
-        // A row that leaves a column out is null in it where others of the block have it.
+        // A row that omits a column is marked as null if other rows of the block have a value.
         let missing = (column.has_default && wire.nulls.is_some())
             .then(|| BooleanBuffer::collect_bool(wire.rows, |row| wire.is_null(row)));
         Ok(Cells { column: place, array, missing })
@@ -183,7 +183,7 @@ impl TableColumns {
         }
     }
 
-    /// The designated timestamp of rows that say none.
+    /// Returns server timestamps for rows without a designated timestamp.
     fn server_time(&mut self, rows: usize, cells: &[Cells]) -> Option<Cells> {
         let column = match self.rows.table.timestamp {
             Some(column) => column,

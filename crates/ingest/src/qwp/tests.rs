@@ -1,4 +1,4 @@
-//! Messages written by hand, what becomes of them, and many that are spoilt.
+//! Hand-written messages and their results, and many malformed ones.
 
 mod cases;
 mod columns;

@@ -1,5 +1,5 @@
-//! A plan that hands an operator rows in another order, or in other partitions, than it requires
-//! answers wrongly: such a plan is refused before it runs.
+//! A plan whose operator receives rows in a different order or partitioning than it requires
+//! returns wrong results: such a plan is rejected before it runs.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};
@@ -8,7 +8,7 @@ use datafusion::physical_plan::{ChildSatisfactionOptions, ExecutionPlanPropertie
 
 use super::planned::Plan;
 
-/// Fails where an input lacks the order or the partitions that its operator requires.
+/// Fails if an input lacks the order or partitioning that its operator requires.
 pub(crate) fn check(plan: &Plan) -> Result<()> {
     plan.apply(|node| {
         check_inputs(node)?;

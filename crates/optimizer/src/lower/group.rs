@@ -1,4 +1,4 @@
-//! GROUP BY: buckets of the timestamp, slots, many keys, or the two steps of `DataFusion`.
+//! GROUP BY: time buckets, slots, many keys, or `DataFusion`'s two-phase aggregation.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Walk<'_> {
             input.plan,
             Arc::clone(&schema),
         )?;
-        // A function may have become another one, by the order of its rows.
+        // The row order may have replaced an aggregate by an equivalent one.
         let functions = first.aggr_expr().to_vec();
         let mode = if is_spread { AggregateMode::FinalPartitioned } else { AggregateMode::Final };
         let first = Arc::new(first);
@@ -53,7 +53,8 @@ impl Walk<'_> {
         Planned { plan, schema: Arc::clone(&node.schema) }.narrowed(wanted)
     }
 
-    /// What computes the groups of two steps that nothing is between. Any other plan stays.
+    /// Replaces a two-phase aggregation without operators between its phases by the best operator;
+    /// other plans are returned unchanged.
     pub(super) fn grouped(&self, plan: Plan) -> Result<Plan> {
         let Some(first) = first_step(&plan) else { return Ok(plan) };
         let own = match SampleByPlan::instead_of(&plan)? {

@@ -1,4 +1,4 @@
-//! The inputs of operators, in the partitions and the order that these require.
+//! Gives operators their inputs in the partitioning and order that they require.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::planned::Plan;
 use super::walk::Walk;
 
 impl Walk<'_> {
-    /// The plan with each of its inputs as it requires them.
+    /// Returns the plan with each of its inputs as it requires them.
     pub(super) fn with_inputs(&self, plan: &Plan) -> Result<Plan> {
         let distributions = plan.input_distribution_requirements();
         let spreads = self.spreads(plan, &distributions)?;
@@ -44,7 +44,8 @@ impl Walk<'_> {
         replace_children_if_necessary(Arc::clone(plan), inputs)
     }
 
-    /// The same of all operators above these plans, which have their inputs already.
+    /// Like [`Self::with_inputs`], for all operators above the `known` plans, which already have
+    /// their inputs.
     pub(super) fn with_inputs_above(&self, known: &[Plan], plan: &Plan) -> Result<Plan> {
         let above = |input: &Plan| {
             let is_known = known.iter().any(|known| Arc::ptr_eq(known, input));
@@ -54,8 +55,8 @@ impl Walk<'_> {
         self.with_inputs(&replace_children_if_necessary(Arc::clone(plan), inputs)?)
     }
 
-    /// Whether inputs that have to be spread by their keys are: one of them has several partitions,
-    /// or rows enough for several.
+    /// Whether inputs that must be partitioned by key are repartitioned: one of them has several
+    /// partitions, or enough rows for several.
     fn spreads(&self, plan: &Plan, distributions: &InputDistributionRequirements) -> Result<bool> {
         let benefits = plan.benefits_from_input_partitioning();
         for (at, child) in plan.children().into_iter().enumerate() {
@@ -78,7 +79,8 @@ impl Walk<'_> {
         Ok(rows.is_none_or(|rows| rows > self.session.config().batch_size()))
     }
 
-    /// The input with its rows spread over all workers by their keys; one worker reads them all.
+    /// Repartitions the input over all workers by its keys; with one worker, merges it into one
+    /// partition.
     fn spread(
         &self,
         input: Plan,
@@ -100,7 +102,7 @@ impl Walk<'_> {
         Ok(Arc::new(RepartitionExec::try_new(input, by)?))
     }
 
-    /// The input in an order that is required, if one is; `into_one`: in one partition.
+    /// Puts the input in the required order, if any; with `into_one`, in one partition.
     fn ordered(
         &self,
         input: Plan,
@@ -119,7 +121,7 @@ impl Walk<'_> {
     }
 }
 
-/// Partitions in an order, as one in that order.
+/// Merges sorted partitions into one partition in the same order.
 pub(super) fn merged(plan: Plan, order: &LexOrdering, rows: Option<usize>) -> Plan {
     if plan.output_partitioning().partition_count() == 1 {
         return plan;
@@ -133,7 +135,7 @@ pub(super) fn merged(plan: Plan, order: &LexOrdering, rows: Option<usize>) -> Pl
     Arc::new(SortPreservingMergeExec::new(order.clone(), plan).with_fetch(rows))
 }
 
-/// All rows in one partition; `keeps_order`: in the order that they have.
+/// Merges all rows into one partition; with `keeps_order`, in their existing order.
 pub(super) fn in_one_partition(plan: Plan, keeps_order: bool) -> Plan {
     if plan.output_partitioning().partition_count() == 1 {
         return plan;
@@ -147,14 +149,14 @@ pub(super) fn in_one_partition(plan: Plan, keeps_order: bool) -> Plan {
     }
 }
 
-/// The rows of a scan in one partition. A result is read one partition after the other anyway.
+/// Merges the rows of a scan into one partition. A result is read partition by partition anyway.
 pub(super) fn in_scan_order(plan: Plan) -> Plan {
     let is_one = plan.output_partitioning().partition_count() == 1;
     if !is_one && follows_scan_order(&plan) { TimeConcat::plan(plan) } else { plan }
 }
 
-/// Whether the rows have an order when one partition is read after the other: those of a scan, and
-/// those of a UNION ALL, whose sides follow each other as they were written.
+/// Whether the rows are ordered when the partitions are read one after the other: the rows of a
+/// scan, and of a UNION ALL, whose sides follow each other as written.
 fn is_read_in_turn(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
@@ -164,7 +166,8 @@ fn is_read_in_turn(plan: &Plan) -> bool {
     }
 }
 
-/// The same behind joins that hold one side, and have every row of the other in its place.
+/// Like [`is_read_in_turn`], below joins that build one side and keep every row of the other in
+/// place.
 fn is_joined_in_turn(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
@@ -174,8 +177,8 @@ fn is_joined_in_turn(plan: &Plan) -> bool {
     }
 }
 
-/// Whether this order is that of the designated timestamp of the scan below, and whether the
-/// scan runs the other way.
+/// Returns `None` unless the order is that of the scan's designated timestamp; otherwise whether
+/// the scan runs in the opposite direction.
 pub(super) fn sorts_by_time(input: &Plan, order: &PhysicalSortExpr) -> Option<bool> {
     let (scan, output) = origin(input, &order.expr)?;
     scan.is_timestamp(output).then(|| scan.is_backward() != order.options.descending)

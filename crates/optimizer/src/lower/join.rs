@@ -1,4 +1,4 @@
-//! Joins by equal keys, by conditions, and of all pairs of rows.
+//! Joins by equal keys, by conditions, and cross joins.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ impl Walk<'_> {
         let kind = join.join_type;
         let keeps_order = wanted.keeps_join_order && kind == JoinType::Right;
         let read = Read::of(join, wanted)?;
-        // Of the side whose rows are only looked for, a GROUP BY may be left out.
+        // On a side that is only probed for existence, a GROUP BY may be dropped.
         let (of_left, of_right) = sides_of_output(kind);
         let are_columns = |key: fn(&(Expr, Expr)) -> &Expr| {
             !join.on.is_empty() && join.on.iter().all(|on| matches!(key(on), Expr::Column(_)))
@@ -69,9 +69,9 @@ impl Walk<'_> {
         Ok(Planned { plan: self.with_inputs(&plan)?, schema })
     }
 
-    /// The operator of a join by equal keys.
+    /// Chooses the operator of a join by equal keys.
     fn by_keys(&self, hash: Plan) -> Result<Plan> {
-        // One worker holds the left side of every join, however many rows it has.
+        // With one worker, the left side of every join is the build side, however many rows it has.
         let most_held = match self.workers() {
             1 => {
                 let options = &self.session.config_options().optimizer;
@@ -95,7 +95,7 @@ impl Walk<'_> {
         let known = [Arc::clone(&left), Arc::clone(&right)];
         let cross = CrossJoinExec::new(left, right);
         let plan = if swaps { cross.swap_inputs()? } else { Arc::new(cross) };
-        // Sides that were exchanged are below a projection that exchanges their columns.
+        // Swapped inputs are below a projection that restores the column order.
         let plan = self.with_inputs_above(&known, &plan)?;
         let columns = [read.left.as_slice(), read.right.as_slice()].concat();
         let schema = narrowed(&join.schema, &columns)?;
@@ -103,7 +103,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether rows come in the order of the right side, as long as no other side is held.
+/// Whether the output follows the order of the right side, unless that is the build side.
 fn follows_right_side(kind: JoinType) -> bool {
     matches!(
         kind,

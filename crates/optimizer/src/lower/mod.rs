@@ -1,8 +1,8 @@
-//! From a logical plan to a physical one: each node becomes its operator once, in one walk.
+//! Lowers a logical plan to a physical one: each node becomes its operator once, in one walk.
 //!
-//! The walk carries down what the reader of a node wants ([`Wanted`]: columns, rows, order) and
-//! hands up the operator with the names of its columns ([`Planned`]). Each operator gets its inputs
-//! in the order and the partitions that it requires (`inputs`) before the node above is looked at.
+//! The walk passes down what the node above needs ([`Wanted`]: columns, rows, order) and returns
+//! the operator with its column names ([`Planned`]). Each operator gets its inputs in the order and
+//! partitioning that it requires (`inputs`) before the walk returns to the node above.
 
 mod check;
 mod group;

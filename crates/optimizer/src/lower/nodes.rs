@@ -1,5 +1,5 @@
-//! The walk: a match over the logical nodes without a wildcard. Of ours,
-//! [`LogicalNode::over_all_columns`] is that match; a node that reads some columns has an arm here.
+//! The walk: a match over the logical nodes without a wildcard. Tidemark's nodes are matched by
+//! [`LogicalNode::over_all_columns`]; a node that reads only some columns has an arm here.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use super::planned::{Order, Plan, Planned, Wanted, columns_of, mark_columns, nar
 use super::subqueries::Subqueries;
 use super::walk::Walk;
 
-/// The physical plan of a logical one, with those of its sub-queries.
+/// Lowers a logical plan and its sub-queries to a physical plan.
 pub(crate) fn lowered(
     logical: &LogicalPlan,
     session: &dyn Session,
@@ -83,7 +83,7 @@ impl Walk<'_> {
         })
     }
 
-    /// One of our nodes.
+    /// Lowers a Tidemark node.
     fn own(&self, extension: &Extension, wanted: &Wanted) -> Result<Planned> {
         let Some(node) = LogicalNode::of(extension.node.as_ref()) else {
             return plan_err!("no operator for {}", extension.node.name());
@@ -105,7 +105,7 @@ impl Walk<'_> {
         }
     }
 
-    /// One of our nodes over all columns of its inputs.
+    /// Lowers a Tidemark node that reads all columns of its inputs.
     fn over_inputs(
         &self,
         extension: &Extension,
@@ -169,7 +169,7 @@ impl Walk<'_> {
         };
         let below = Wanted { in_two_steps: false, ..wanted.clone() };
         if skip == 0 && fetch.is_none() {
-            // A fence: conditions stay where they are from here on.
+            // A fence: no condition moves past this point.
             return self.node(&limit.input, &below);
         }
         let rows = fetch.map(|fetch| fetch.saturating_add(skip));
@@ -183,7 +183,7 @@ impl Walk<'_> {
         Ok(Planned { plan: self.limited(input.plan, rows, (skip, fetch))?, ..input })
     }
 
-    /// A limit of rows; `rows`: how many of each partition are enough.
+    /// Adds a row limit; `rows` is the number of rows that suffice from each partition.
     pub(super) fn limited(
         &self,
         input: Plan,
@@ -263,7 +263,7 @@ impl Walk<'_> {
     }
 }
 
-/// Where the column at this position of a projection is in its input.
+/// Returns the input position of a column at this position of a projection.
 fn position_below(projection: &Projection, at: usize) -> Option<usize> {
     let mut expr = &projection.expr[at];
     while let Expr::Alias(alias) = expr {

@@ -1,5 +1,5 @@
-//! Scans of tables that are not ours: files, sequences, rows of the server. They are planned before
-//! the walk, since their providers plan asynchronously.
+//! Scans of foreign tables: files, sequences, server tables. They are planned before the walk,
+//! since their providers plan asynchronously.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,13 +15,13 @@ use datafusion::logical_expr::{LogicalPlan, TableScan};
 use super::plain::is_own;
 use super::planned::Plan;
 
-/// The scans by the addresses of their logical nodes, which do not move until the walk is over.
-/// A node that a plan has in two places has a scan for each.
+/// Scans by the address of their logical node, which does not move until the walk is over. A node
+/// that occurs twice in a plan has one scan for each occurrence.
 #[derive(Default)]
 pub(crate) struct OtherScans(RefCell<HashMap<usize, Vec<Plan>>>);
 
 impl OtherScans {
-    /// Those of a plan and of its sub-queries.
+    /// Plans the scans of a plan and of its sub-queries.
     pub(crate) async fn of(plan: &LogicalPlan, session: &dyn Session) -> Result<Self> {
         let mut found = vec![];
         plan.apply_with_subqueries(|node| {
@@ -39,7 +39,7 @@ impl OtherScans {
         Ok(Self(RefCell::new(planned)))
     }
 
-    /// The scan of a node.
+    /// Returns the scan of a node.
     pub(super) fn take(&self, scan: &TableScan) -> Option<Plan> {
         self.0.borrow_mut().get_mut(&address(scan))?.pop()
     }
@@ -51,7 +51,7 @@ fn address(scan: &TableScan) -> usize {
 
 async fn planned_scan(scan: &TableScan, session: &dyn Session) -> Result<Plan> {
     let provider = source_as_provider(&scan.source)?;
-    // A provider does not know under which name its table is read.
+    // A provider does not know the alias of its table.
     let filters: Vec<_> = unnormalize_cols(scan.filters.iter().cloned()).into_iter().collect();
     let args = ScanArgs::default()
         .with_projection(scan.projection.as_deref())

@@ -1,6 +1,6 @@
-//! Plans that the walk takes as the binder has made them: no logical rule would make them better.
+//! Plans that are lowered as the binder built them, because no logical rule would improve them.
 //!
-//! Most statements of a time-series database are of this kind, and one with parameters is planned
+//! Most statements of a time-series database are of this kind, and a prepared statement is planned
 //! for each execution. The logical rules walk over a plan many times and rebuild parts of it.
 
 use datafusion::common::DFSchema;
@@ -12,8 +12,8 @@ use tidemark_types::bounded::grown;
 
 use super::planned::is_over;
 
-/// Whether a plan needs no logical rules: it reads one table, each filter is straight above its
-/// scan, and no expression holds a query.
+/// Whether a plan needs no logical rules: it reads one table, each filter is directly above its
+/// scan, and no expression contains a sub-query.
 pub(crate) fn is_plain(plan: &LogicalPlan) -> bool {
     grown(|| match plan {
         LogicalPlan::TableScan(scan) => is_own(scan),
@@ -62,13 +62,13 @@ fn are_plain<'e>(exprs: impl IntoIterator<Item = &'e Expr>, schema: &DFSchema) -
     exprs.into_iter().all(|expr| !is_foldable(expr) && is_over(expr, schema))
 }
 
-/// Whether a scan reads a table of ours.
+/// Whether a scan reads a Tidemark table.
 pub(super) fn is_own(scan: &TableScan) -> bool {
     source_as_provider(&scan.source)
         .is_ok_and(|provider| provider.downcast_ref::<SnapshotTable>().is_some())
 }
 
-/// Whether a part of an expression is computed from literals alone.
+/// Whether some sub-expression is computed only from literals.
 pub(super) fn is_foldable(expr: &Expr) -> bool {
     let computed = |expr: &Expr| {
         let (mut operands, mut literals) = (0, 0);

@@ -1,4 +1,4 @@
-//! What a node of a plan is asked for by the node above it, and what it answers.
+//! The requirements of the node above, and the lowered node that satisfies them.
 
 use std::sync::Arc;
 
@@ -15,51 +15,51 @@ use crate::rules::decorrelate::subquery::subquery_of;
 
 pub(super) type Plan = Arc<dyn ExecutionPlan>;
 
-/// An operator, and the names that the expressions above it have for its columns. Its order, its
-/// partitions and its estimate of rows are its properties (`ExecutionPlan::properties`): they
-/// exist once, so that nothing can disagree with them.
+/// An operator, and the names by which expressions above refer to its columns. Its order,
+/// partitions and row estimate are its properties (`ExecutionPlan::properties`): they exist only
+/// once, so nothing can contradict them.
 pub(super) struct Planned {
     pub(super) plan: Plan,
     pub(super) schema: DFSchemaRef,
 }
 
-/// What the node above asks for.
+/// Requirements of the node above.
 #[derive(Clone)]
 pub(super) struct Wanted {
-    /// Which columns, by their positions.
+    /// Whether each column is needed, by position.
     pub(super) columns: Vec<bool>,
-    /// The first rows that are enough; `None`: all of them.
+    /// Number of leading rows that suffice; `None` for all rows.
     pub(super) rows: Option<usize>,
-    /// Which order of the rows matters.
+    /// The row order that matters.
     pub(super) order: Order,
-    /// Whether the rows are handed up in the order in which they come.
+    /// Whether the rows are passed on in the order in which they arrive.
     pub(super) is_read_in_order: bool,
-    /// Whether the right join below keeps the order of its right side.
+    /// Whether a right join below must keep the order of its right side.
     pub(super) keeps_join_order: bool,
-    /// Whether a GROUP BY stays in its two steps: the node above decides what becomes of it.
+    /// Whether a GROUP BY stays in two phases, because the node above decides how to lower it.
     pub(super) in_two_steps: bool,
-    /// Whether the node above finds its columns by their names: all columns of the node do as well.
+    /// Whether the node above refers to columns by name, so that extra columns do no harm.
     pub(super) takes_more: bool,
 }
 
-/// Which order of a node's rows matters to the node above.
+/// The row order that matters to the node above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// None.
+    /// No order matters.
     Any,
-    /// The one that they have.
+    /// The existing order must be kept.
     AsItIs,
-    /// Ascending by the column at this position; the node above sorts rows that come in another.
+    /// Ascending by the column at this position; the node above sorts rows in any other order.
     ByTime(usize),
 }
 
 impl Wanted {
-    /// All columns and rows of a plan, in their order.
+    /// Requires all columns and rows of a plan, in their order.
     pub(super) fn all(plan: &LogicalPlan) -> Self {
         Self::columns(vec![true; plan.schema().fields().len()])
     }
 
-    /// All rows of some columns, in their order.
+    /// Requires all rows of some columns, in their order.
     pub(super) fn columns(columns: Vec<bool>) -> Self {
         Self {
             columns,
@@ -72,32 +72,32 @@ impl Wanted {
         }
     }
 
-    /// The same, in any order.
+    /// Returns the same requirements for rows in any order.
     pub(super) fn in_any_order(self) -> Self {
         Self { order: Order::Any, is_read_in_order: false, keeps_join_order: false, ..self }
     }
 
-    /// The same, ascending by a timestamp.
+    /// Returns the same requirements for rows ascending by a timestamp.
     pub(super) fn by_time(self, timestamp: &Expr, schema: &DFSchema) -> Self {
         let Expr::Column(column) = timestamp else { return self };
         let position = schema.maybe_index_of_column(column);
         Self { order: position.map_or(Order::AsItIs, Order::ByTime), ..self }
     }
 
-    /// Of an operator that has these columns, which are wanted.
+    /// Returns, for an operator with these columns, which of them are needed.
     pub(super) fn among(&self, columns: &[bool]) -> Vec<bool> {
         let had = columns.iter().zip(&self.columns).filter(|(has, _)| **has);
         had.map(|(_, wanted)| *wanted).collect()
     }
 
-    /// The same of other columns.
+    /// Returns the same requirements for different columns.
     pub(super) fn of(&self, columns: Vec<bool>) -> Self {
         Self { columns, in_two_steps: false, takes_more: false, ..self.clone() }
     }
 }
 
 impl Planned {
-    /// Only the columns that are wanted, of an operator that has `columns`.
+    /// Keeps only the needed columns of an operator that has `columns`.
     pub(super) fn narrowed_to(self, wanted: &Wanted, columns: &[bool]) -> Result<Self> {
         if columns == wanted.columns {
             return Ok(self);
@@ -112,7 +112,7 @@ impl Planned {
         Ok(Self { plan, schema })
     }
 
-    /// The same of an operator that has all columns of its node.
+    /// Like [`Self::narrowed_to`], for an operator that has all columns of its node.
     pub(super) fn narrowed(self, wanted: &Wanted) -> Result<Self> {
         if wanted.takes_more {
             return Ok(self);
@@ -122,7 +122,8 @@ impl Planned {
     }
 }
 
-/// A projection; of one that only computes, or only picks, it makes one.
+/// Builds a projection. Merges it with a projection below if that only selects columns, or if this
+/// one selects each computed column at most once.
 pub(super) fn projected(
     mut outputs: Vec<ProjectionExpr>,
     mut input: Plan,
@@ -145,7 +146,7 @@ pub(super) fn projected(
     Ok(Arc::new(ProjectionExec::try_new_with_schema_metadata(outputs, input, output)?))
 }
 
-/// Whether columns are picked of those below, what is computed there once at most.
+/// Whether the outputs only select columns below, and each computed column at most once.
 fn takes_each_once(outputs: &[ProjectionExpr], below: &[ProjectionExpr]) -> bool {
     let mut taken = vec![false; below.len()];
     outputs.iter().all(|own| {
@@ -155,7 +156,7 @@ fn takes_each_once(outputs: &[ProjectionExpr], below: &[ProjectionExpr]) -> bool
     })
 }
 
-/// The expression over what the columns it reads are computed of.
+/// Replaces the columns in an expression by the expressions that compute them.
 pub(super) fn over(
     expr: &Arc<dyn PhysicalExpr>,
     below: &[ProjectionExpr],
@@ -172,13 +173,13 @@ pub(super) fn over(
     Arc::clone(expr).transform_down(replaced).data()
 }
 
-/// Whether an expression is the column at this position, under the name it has.
+/// Whether an expression is the column at this position, under its own name.
 fn is_column(expr: &Arc<dyn PhysicalExpr>, at: usize, name: &str) -> bool {
     expr.downcast_ref::<Column>()
         .is_some_and(|column| column.index() == at && column.name() == name)
 }
 
-/// The schema with some of its columns.
+/// Returns the schema with only some of its columns.
 pub(super) fn narrowed(schema: &DFSchemaRef, columns: &[bool]) -> Result<DFSchemaRef> {
     if columns.iter().all(|&column| column) {
         return Ok(Arc::clone(schema));
@@ -189,7 +190,7 @@ pub(super) fn narrowed(schema: &DFSchemaRef, columns: &[bool]) -> Result<DFSchem
     DFSchema::new_with_metadata(fields.collect(), metadata).map(Arc::new)
 }
 
-/// Which columns of its input a list of expressions reads.
+/// Returns which columns of the input a list of expressions reads.
 pub(super) fn columns_of<'e>(
     exprs: impl IntoIterator<Item = &'e Expr>,
     schema: &DFSchema,
@@ -199,7 +200,7 @@ pub(super) fn columns_of<'e>(
     Ok(columns)
 }
 
-/// Marks the columns that an expression reads; fails if one of them is not of this schema.
+/// Marks the columns that an expression reads; fails if one of them is not in this schema.
 pub(super) fn mark_columns(expr: &Expr, schema: &DFSchema, into: &mut [bool]) -> Result<()> {
     let mut unknown = None;
     expr.exists(|expr| {
@@ -217,7 +218,7 @@ pub(super) fn mark_columns(expr: &Expr, schema: &DFSchema, into: &mut [bool]) ->
     }
 }
 
-/// Whether an expression reads these columns alone, and holds no sub-query.
+/// Whether an expression reads only these columns, and contains no sub-query.
 pub(super) fn is_over(expr: &Expr, schema: &DFSchema) -> bool {
     let outside = |expr: &Expr| match expr {
         Expr::Column(column) => schema.maybe_index_of_column(column).is_none(),

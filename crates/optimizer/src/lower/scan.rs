@@ -20,7 +20,7 @@ use super::walk::Walk;
 use crate::conditions::all_of;
 
 impl Walk<'_> {
-    /// A scan with the filters straight above it, the lowest last.
+    /// Lowers a scan with the filters directly above it, the lowest last.
     pub(super) fn scan(
         &self,
         scan: &TableScan,
@@ -65,7 +65,7 @@ impl Walk<'_> {
         Ok(Planned { plan: plan.plan(), schema: narrowed(schema, &wanted.columns)? })
     }
 
-    /// A scan of a table that is not ours, below filters.
+    /// Lowers a scan of a foreign table below filters.
     fn other_scan(
         &self,
         scan: &TableScan,
@@ -90,7 +90,7 @@ impl Walk<'_> {
                     filters.push(filter);
                     input = &filter.input;
                 }
-                // A limit of the scan comes before the filters.
+                // A limit of the scan applies before the filters.
                 LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
                     return self.scan(scan, &filters, wanted);
                 }
@@ -106,7 +106,7 @@ impl Walk<'_> {
         self.filtered(input, &columns, &filters, wanted)
     }
 
-    /// The rows of an operator with these columns that pass the filters, the lowest last.
+    /// Filters the rows of an operator with these columns; the lowest filter is last.
     fn filtered(
         &self,
         input: Planned,
@@ -137,8 +137,8 @@ impl Walk<'_> {
     }
 }
 
-/// A condition over columns with these names, for a filter of `scan`; `None` where the scan would
-/// read by a part of it, or it takes more than these columns.
+/// Lowers a condition over columns with these names, for a filter of `scan`. `None` if the scan
+/// would prune by a part of it, or if it reads other columns.
 pub(crate) fn condition(
     predicate: &Expr,
     names: &DFSchemaRef,

@@ -1,4 +1,4 @@
-//! The two inputs of a join: what is read of each, and which of them is held.
+//! The two inputs of a join: the columns to read, and the choice of the build side.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use super::planned::{Plan, Planned, Wanted, mark_columns};
 use super::walk::Walk;
 
-/// Rows that cost little to hold, whatever the other side has.
+/// Rows that are cheap to hold in memory, whatever the other side has.
 const FEW_ROWS: usize = 1 << 16;
 
-/// The columns that are read of the two sides.
+/// The columns to read from the two sides.
 pub(super) struct Read {
     pub(super) left: Vec<bool>,
     pub(super) right: Vec<bool>,
 }
 
-/// Which sides the columns of a join's output are of; what is beyond both is its mark.
+/// Returns the sides whose columns a join outputs; a column after both is its mark.
 pub(super) fn sides_of_output(kind: JoinType) -> (bool, bool) {
     match kind {
         JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => (true, false),
@@ -63,7 +63,7 @@ impl Read {
         Ok(read)
     }
 
-    /// The positions of the wanted columns in the output of an operator with these inputs.
+    /// Returns the positions of the needed columns in the output of an operator with these inputs.
     pub(super) fn output(&self, kind: JoinType, wanted: &Wanted, inputs: [&Plan; 2]) -> Vec<usize> {
         let (of_left, of_right) = sides_of_output(kind);
         let (mut output, mut before, mut at) = (vec![], 0, 0);
@@ -83,13 +83,13 @@ impl Read {
             }
             before += input.schema().fields().len();
         }
-        // The mark.
+        // The mark column.
         output.extend(wanted.columns[at..].contains(&true).then_some(before));
         output
     }
 }
 
-/// A side with its keys: those that are computed are columns behind its own.
+/// A join side with its keys; computed keys are appended as columns.
 pub(super) struct Side {
     pub(super) input: Planned,
     pub(super) keys: Vec<Arc<dyn PhysicalExpr>>,
@@ -128,7 +128,7 @@ impl Walk<'_> {
         Ok(Side { input: Planned { plan, ..input }, keys: columns })
     }
 
-    /// The condition of a join beside its keys.
+    /// Lowers the condition of a join, apart from its keys.
     pub(super) fn join_filter(
         &self,
         filter: &Expr,
@@ -156,7 +156,8 @@ impl Walk<'_> {
         Ok(JoinFilter::new(expr, columns, Arc::clone(schema.inner())))
     }
 
-    /// The join with the side that it holds on the left: the smaller one, unless an order is kept.
+    /// Returns the join with its build side on the left: the smaller side, unless an order must be
+    /// kept.
     pub(super) fn with_held_side(&self, join: &HashJoinExec, keeps_order: bool) -> Result<Plan> {
         let held_left = |join: &HashJoinExec| -> Result<Plan> {
             let mode = PartitionMode::CollectLeft;
@@ -168,7 +169,7 @@ impl Walk<'_> {
         let may_swap = join.join_type().supports_swap() && !join.null_aware;
         let sizes = [self.size(join.left())?, self.size(join.right())?];
         let has_few = sizes[1].num_rows.get_value().is_some_and(|rows| *rows <= FEW_ROWS);
-        // Of a left join, few rows of the right side are looked up.
+        // In a left join, a small right side becomes the lookup table.
         let is_looked_up = *join.join_type() == JoinType::Left && has_few;
         let swaps = may_swap && (is_looked_up || is_larger(&sizes[0], &sizes[1]));
         let is_one = self.workers() == 1 || join.null_aware;
@@ -185,13 +186,13 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the left side of a join without keys has more rows than the right one.
+    /// Whether the left side of a join without keys is larger than the right side.
     pub(super) fn swaps(&self, left: &Plan, right: &Plan) -> Result<bool> {
         let (left, right) = (self.size(left)?, self.size(right)?);
         Ok(is_larger(&left, &right))
     }
 
-    /// Whether all workers may hold a side of this size.
+    /// Whether a side of this size may be a build side shared by all workers.
     fn is_held(&self, size: &Statistics) -> bool {
         let options = &self.session.config_options().optimizer;
         if let Some(bytes) = size.total_byte_size.get_value() {
@@ -220,7 +221,7 @@ fn is_larger(left: &Statistics, right: &Statistics) -> bool {
     }
 }
 
-/// The keys of both sides, in pairs.
+/// Pairs the keys of both sides.
 pub(super) fn pairs(left: &[Arc<dyn PhysicalExpr>], right: &[Arc<dyn PhysicalExpr>]) -> JoinOn {
     left.iter().zip(right).map(|(own, other)| (Arc::clone(own), Arc::clone(other))).collect()
 }

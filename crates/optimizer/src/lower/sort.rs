@@ -1,4 +1,4 @@
-//! ORDER BY: rows that are in order already, a scan from its other end, or a sort.
+//! ORDER BY: rows already in order, a scan in the opposite direction, or a sort.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::inputs::{merged, sorts_by_time};
 use super::planned::{Order, Plan, Planned, Wanted, mark_columns, over};
 use super::walk::Walk;
 
-/// How many rows a limit skips, and how many it takes.
+/// Number of rows that a limit skips, and number that it returns.
 pub(super) type Skipped = (usize, Option<usize>);
 
 impl Walk<'_> {
-    /// A sort, with the limit straight above it.
+    /// Lowers a sort with the limit directly above it.
     pub(super) fn sort(
         &self,
         sort: &Sort,
@@ -65,8 +65,8 @@ impl Walk<'_> {
         Planned { plan, schema: input.schema }.narrowed_to(wanted, &columns)
     }
 
-    /// The rows in this order, the first `rows` at most, with the limit above them; `into_one`: in
-    /// one partition.
+    /// Sorts the rows, keeps at most the first `rows`, and adds the limit; with `into_one`, in one
+    /// partition.
     pub(super) fn sorted(
         &self,
         input: Plan,
@@ -106,8 +106,8 @@ impl Walk<'_> {
     }
 }
 
-/// The rows below a projection that passes on what they are sorted by, and that order of them: what
-/// it computes is not sorted, and of the first rows alone is it computed.
+/// Returns the input of a projection whose sort keys are plain columns, and the order in terms of
+/// it: computed columns are then not sorted, and only computed for the first rows.
 fn below_projection(plan: &Plan, order: &LexOrdering) -> Result<Option<(Plan, LexOrdering)>> {
     let PlanNode::Projection(projection) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
     let mut keys = Vec::with_capacity(order.len());
@@ -122,7 +122,7 @@ fn below_projection(plan: &Plan, order: &LexOrdering) -> Result<Option<(Plan, Le
     Ok(LexOrdering::new(keys).map(|order| (input, order)))
 }
 
-/// Whether rows are sorted by the column at this position first, ascending.
+/// Whether rows are sorted first by the column at this position, ascending.
 fn is_by_time(sort: &Sort, at: usize) -> bool {
     let column = |key: &SortExpr| {
         let column = key.expr.try_as_col().filter(|_| key.asc)?;
@@ -131,7 +131,7 @@ fn is_by_time(sort: &Sort, at: usize) -> bool {
     sort.expr.first().and_then(column) == Some(at)
 }
 
-/// The rows in this order, if they need no sort for it.
+/// Returns the rows in this order, if they need no sort.
 fn without_sort(
     input: &Plan,
     order: &LexOrdering,
@@ -148,7 +148,8 @@ fn without_sort(
     Ok(Some(if into_one { merged(input, order, rows) } else { input }))
 }
 
-/// The input with its scan running as the order of its designated timestamp asks.
+/// Turns the scan of the input into the direction that an order by its designated timestamp
+/// requires.
 fn by_time(input: &Plan, order: &LexOrdering, rows: Option<usize>) -> Result<Option<Plan>> {
     let [key] = order.as_ref() else { return Ok(None) };
     let Some(is_backward) = sorts_by_time(input, key) else { return Ok(None) };
@@ -158,7 +159,7 @@ fn by_time(input: &Plan, order: &LexOrdering, rows: Option<usize>) -> Result<Opt
     if is_backward {
         return reversed(input, rows);
     }
-    // A scan that is turned twice reads no more rows than are wanted.
+    // Reversing a scan twice keeps its direction and sets the row limit.
     match reversed(input, None)? {
         Some(turned) => reversed(&turned, rows),
         None => Ok(None),

@@ -1,5 +1,4 @@
-//! Sub-queries that are values: each is a plan of its own, which runs before the rows around it are
-//! read.
+//! Scalar sub-queries: each is a separate plan, which runs before the enclosing rows are read.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use datafusion::physical_plan::scalar_subquery::{ScalarSubqueryExec, ScalarSubqu
 use super::inputs::in_one_partition;
 use super::planned::Plan;
 
-/// The sub-queries that the expressions of a plan hold, those within these left out.
+/// The sub-queries in the expressions of a plan, excluding nested ones.
 pub(super) struct Subqueries {
     plans: Vec<ScalarSubqueryLink>,
     context: PhysicalPlanningContext,
@@ -40,12 +39,12 @@ impl Subqueries {
         Ok(Self { plans, context: PhysicalPlanningContext::new(indexes, results) })
     }
 
-    /// What their values are known by.
+    /// Returns the context that resolves their values.
     pub(super) fn context(&self) -> &PhysicalPlanningContext {
         &self.context
     }
 
-    /// The plan with the sub-queries run before it.
+    /// Adds the sub-queries to run before the plan.
     pub(super) fn before(self, plan: Plan) -> Plan {
         if self.plans.is_empty() {
             return plan;

@@ -1,4 +1,4 @@
-//! What the walk over a plan carries, and how it makes expressions.
+//! State of the walk over a plan, and lowering of expressions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tidemark_operators::Lowering;
 use super::other_scans::OtherScans;
 use super::plain::is_foldable;
 
-/// The walk over a plan, below no sub-query.
+/// The walk over a plan; each sub-query has a separate walk.
 pub(super) struct Walk<'a> {
     pub(super) session: &'a dyn Session,
     pub(super) lowering: Lowering<'a>,
@@ -22,7 +22,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The expression with its constant parts computed.
+    /// Folds the constant parts of an expression.
     pub(super) fn folded(&self, expr: &Expr, schema: &DFSchemaRef) -> Result<Expr> {
         if !is_foldable(expr) {
             return Ok(expr.clone());
@@ -35,7 +35,7 @@ impl Walk<'_> {
         ExprSimplifier::new(context).simplify(expr.clone())
     }
 
-    /// Expressions of a node, as those of its operator.
+    /// Lowers expressions of a node to those of its operator.
     pub(super) fn exprs<'e>(
         &self,
         exprs: impl IntoIterator<Item = &'e Expr>,

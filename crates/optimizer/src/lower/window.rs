@@ -1,4 +1,4 @@
-//! Window functions over rows in an order of their own.
+//! Window functions over rows in a specific order.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Walk<'_> {
         let plan = if let Some(ranks) = RankRows::instead_of(&window)? {
             ranks
         } else {
-            // Where the rows have an order that does, they need no other.
+            // If the existing order of the rows suits, no other sort is needed.
             get_best_fitting_window(&functions, &input, &keys, None)?.unwrap_or(window)
         };
         let plan = self.with_inputs(&plan)?;

@@ -1,5 +1,6 @@
-//! An operator of `DataFusion` within bounds, as ours are by themselves. It shows as the operator
-//! itself, so that a reader of a plan sees no other.
+//! Wraps a `DataFusion` operator to keep it within memory and time bounds, as Tidemark's operators
+//! are by themselves. It presents itself as the wrapped operator, which is all that readers of a
+//! plan see.
 
 use std::any::Any;
 use std::fmt;
@@ -19,7 +20,7 @@ use datafusion::physical_plan::{
 };
 use tidemark_operators::{PlanNode, candidates, in_bounds, measured, paced};
 
-/// The plan with each of its operators within bounds.
+/// Wraps each operator of the plan.
 pub(crate) fn bounded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let changed = plan.transform_up(|node| {
         let is_measured_leaf = node.children().is_empty() && node.metrics().is_some();
@@ -29,7 +30,7 @@ pub(crate) fn bounded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionP
         let node = match PlanNode::of(node.as_ref()) {
             PlanNode::Operator(_) => return Ok(Transformed::no(node)),
             PlanNode::MergingJoin => with_paced_inputs(node, 0)?,
-            // It holds all of its left input.
+            // Its whole left input is the build side.
             PlanNode::HoldingJoin => with_paced_inputs(node, 1)?,
             _ => node,
         };
@@ -43,8 +44,8 @@ fn is_wrapped(plan: &Arc<dyn ExecutionPlan>) -> bool {
     any.is::<BoundedExec>()
 }
 
-/// One row of an input may make very many of the output, or none of very many: the inputs from
-/// this one on are handed on in slices.
+/// Passes the inputs from `first` on in slices, because one input row may produce very many output
+/// rows, or very many input rows none.
 fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<dyn ExecutionPlan>> {
     let paced = |(number, input): (usize, &Arc<dyn ExecutionPlan>)| {
         let input = Arc::clone(input);
@@ -54,8 +55,8 @@ fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<d
     replace_children_if_necessary(join, inputs)
 }
 
-/// A sort of the first few rows, over those that may be among them. When it is executed: what it
-/// knows of its rows is new for each execution.
+/// Adds a candidate filter below a sort of the first few rows. Done at execution, because the
+/// sort's dynamic filter is created anew for each execution.
 fn of_candidates(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
     let filter = sort.dynamic_expressions_produced().pop();
@@ -72,11 +73,11 @@ struct BoundedExec {
 
 #[derive(Debug)]
 enum How {
-    /// An operator; with the metrics of one that has none of its own.
+    /// An operator; with metrics if it has none itself.
     Bounded(Option<ExecutionPlanMetricsSet>),
-    /// An input of a join, in slices.
+    /// An input of a join, passed in slices.
     Paced,
-    /// The input of a sort of the first few rows.
+    /// The input of a sort of the first few rows, with the sort's filter.
     Candidates(Arc<dyn PhysicalExpr>),
 }
 
@@ -90,7 +91,7 @@ impl BoundedExec {
         Self { inner, how: How::Paced }
     }
 
-    /// The same around another plan.
+    /// Wraps a different plan in the same way.
     fn around(&self, inner: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         Arc::new(match self.how {
             How::Bounded(_) => Self::new(inner),

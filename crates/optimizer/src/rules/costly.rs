@@ -1,4 +1,5 @@
-//! Rules of `DataFusion` that are left out where they take seconds: nothing stops them meanwhile.
+//! `DataFusion` rules that are skipped where they would take seconds, because they cannot be
+//! cancelled.
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -11,9 +12,9 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::LogicalNode;
 
-/// `DataFusion`'s coercion of types where a plan has windows: their frame bounds are typed by it
-/// alone. All other operands the binder has cast, and the rule takes a second for a condition of
-/// 9,000 terms.
+/// `DataFusion`'s type coercion, applied only to plans with windows: only this rule types their
+/// frame bounds. The binder has already cast all other operands, and the rule takes a second for a
+/// condition of 9,000 terms.
 #[derive(Debug)]
 pub(crate) struct CoerceFrames(pub(crate) TypeCoercion);
 
@@ -35,11 +36,11 @@ impl AnalyzerRule for CoerceFrames {
     }
 }
 
-/// Comparisons of names beyond which [`NarrowInputs`] leaves a plan as it is.
+/// Number of name comparisons beyond which [`NarrowInputs`] leaves a plan unchanged.
 const MANY_COMPARISONS: usize = 8_000_000;
 
-/// `DataFusion`'s pruning of columns, which looks each one up by name among all: where thousands
-/// are computed of thousands (PIVOT by as many values) that takes seconds.
+/// `DataFusion`'s column pruning, which looks up each column by name. Where thousands of columns
+/// are computed from thousands (PIVOT with as many values), this takes seconds.
 #[derive(Debug)]
 pub(crate) struct NarrowInputs(pub(crate) OptimizeProjections);
 
@@ -64,7 +65,7 @@ impl OptimizerRule for NarrowInputs {
     }
 }
 
-/// Of the projection with most: columns that it makes × columns that it makes them of.
+/// Returns the maximum over all projections of output columns × input columns.
 fn most_comparisons(plan: &LogicalPlan) -> Result<usize> {
     let mut most = 0;
     plan.apply(|node| {

@@ -1,5 +1,7 @@
-//! The logical rule that leaves keys out of GROUP BY that are constants or functions of other keys:
-//! `GROUP BY 1, a, a - 1` has the groups of `GROUP BY a`. They are computed from the groups.
+//! Logical rule: removes GROUP BY keys that are constants or functions of other keys.
+//!
+//! `GROUP BY 1, a, a - 1` has the same groups as `GROUP BY a`; the removed keys are computed from
+//! the groups.
 
 use std::collections::HashMap;
 
@@ -10,7 +12,7 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::as_key;
 
-/// See the file's head.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct DependentKeys;
 
@@ -36,7 +38,7 @@ impl OptimizerRule for DependentKeys {
         let columns = key_columns(&node);
         let depends = |key: &Expr| is_dependent(key, &columns);
         let dependent = node.group_expr.iter().filter(|key| depends(key)).count();
-        // Without a key there is a group of no rows, too.
+        // Without any key, there would be a group even for no rows.
         if dependent == 0 || dependent == node.group_expr.len() {
             return Ok(Transformed::no(LogicalPlan::Aggregate(node)));
         }
@@ -48,7 +50,7 @@ impl OptimizerRule for DependentKeys {
                 Ok(group.map_or_else(|| Transformed::no(expr), Transformed::yes))
             };
             let computed = key.clone().unalias().transform(group).data()?;
-            // The rule of equal keys sees it no longer.
+            // The rule for equal keys does not see this key any more.
             let data_type = key.get_type(node.input.schema())?;
             let computed = as_key(&computed, &data_type).unwrap_or(computed);
             Ok(computed.alias_qualified(qualifier, name))
@@ -68,8 +70,8 @@ impl OptimizerRule for DependentKeys {
     }
 }
 
-/// The columns of the input that are keys, each with its column in the groups. Without columns
-/// whose equal values may have different bits (0.0 and -0.0): a group keeps only one of them.
+/// Returns the input columns that are keys, each with its column in the groups. Excludes columns
+/// whose equal values may have different bits (0.0 and -0.0), since a group keeps only one of them.
 fn key_columns(node: &Aggregate) -> HashMap<Column, Column> {
     let schema = node.input.schema();
     let column = |(key, group): (&Expr, Column)| {
@@ -80,7 +82,7 @@ fn key_columns(node: &Aggregate) -> HashMap<Column, Column> {
     node.group_expr.iter().zip(node.schema.columns()).filter_map(column).collect()
 }
 
-/// Whether a key is known where these columns are.
+/// Whether a key can be computed from these columns.
 fn is_dependent(key: &Expr, columns: &HashMap<Column, Column>) -> bool {
     let reads_more = |expr: &Expr| {
         let more = matches!(

@@ -1,5 +1,5 @@
-//! The logical rule that makes groups of DISTINCT: of a few symbols by our own operator, which
-//! knows them by their keys, of anything else as `DataFusion` does.
+//! Logical rule: turns DISTINCT into groups. A few symbols use Tidemark's operator, which groups
+//! them by key; anything else uses `DataFusion`'s rule.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggreg
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::SampleByNode;
 
-/// Symbols whose combinations are few enough to be held.
+/// Maximum symbols whose combinations are few enough to keep in memory.
 const MAX_SYMBOLS: usize = 3;
 
-/// See the file's head.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct GroupDistinct(ReplaceDistinctWithAggregate);
 

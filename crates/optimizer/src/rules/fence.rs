@@ -1,10 +1,10 @@
-//! Fences: what keeps the conditions of a view's reader away from rows that the view leaves out.
+//! Fences keep the conditions of a view's reader away from rows that the view excludes.
 //!
-//! A condition that moves below the view's own would be asked of every row, and one that can fail,
-//! such as `'a' ~ c` or `rpad('x', c, 'y') = 'x'`, would tell by its error what the rows are that
-//! its reader may not see. A fence is a limit that cuts nothing off: `DataFusion` moves no
-//! condition past a limit. Those that cannot fail are moved by [`past_fence`], so that they still
-//! prune partitions; fences are gone before a plan runs.
+//! A condition that moves below the view's own condition would be evaluated for every row. One that
+//! can fail, such as `'a' ~ c` or `rpad('x', c, 'y') = 'x'`, would reveal through its error rows
+//! that the reader may not see. A fence is a limit that removes no rows: `DataFusion` moves no
+//! condition past a limit. Conditions that cannot fail are moved by [`past_fence`], so that they
+//! still prune partitions; fences are removed before a plan runs.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, Filter, Limit, LogicalPlan, Operator};
 use tidemark_types::SYMBOL_EQUAL;
 
-/// Functions that answer for every value. Their patterns are compiled where they are constants.
+/// Functions that cannot fail for any value. Constant patterns are compiled beforehand.
 const SAFE_FUNCTIONS: &[&str] = &[
     SYMBOL_EQUAL,
     "double_equal",
@@ -25,7 +25,7 @@ const SAFE_FUNCTIONS: &[&str] = &[
 ];
 const SAFE_PATTERNS: &[&str] = &["like", "ilike"];
 
-/// A plan that conditions do not move into, unless they cannot fail.
+/// Fences a plan: no condition moves into it unless it cannot fail.
 #[must_use]
 pub fn fenced(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Limit(Limit { skip: None, fetch: None, input: Arc::new(plan) })
@@ -35,7 +35,7 @@ pub(crate) fn is_fence(plan: &LogicalPlan) -> bool {
     matches!(plan, LogicalPlan::Limit(Limit { skip: None, fetch: None, .. }))
 }
 
-/// Conditions above a fence: those that cannot fail go below it.
+/// Moves conditions that cannot fail below a fence.
 pub(crate) fn past_fence(
     conditions: Vec<Expr>,
     fence: LogicalPlan,
@@ -54,7 +54,7 @@ pub(crate) fn past_fence(
     above(fenced(LogicalPlan::Filter(below))).map(Transformed::yes)
 }
 
-/// Whether a condition has an answer for every row.
+/// Whether a condition cannot fail for any row.
 fn is_safe(condition: &Expr) -> bool {
     let mut safe = true;
     let visited = condition.apply(|part| {

@@ -1,6 +1,7 @@
-//! The logical rule that makes keys of what a join's condition says is equal. Nulls are values
-//! here, so that `IS NOT DISTINCT FROM` is a key beside others; `DataFusion`'s rule takes it for
-//! one only where there is no other, and all pairs of rows of these are looked at.
+//! Logical rule: turns equalities in a join's condition into keys. Nulls are ordinary values here.
+//!
+//! `IS NOT DISTINCT FROM` may therefore be one of several keys. `DataFusion`'s rule accepts it only
+//! as the only key, and otherwise compares all pairs of rows.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Join, LogicalPla
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// See the file's head.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct JoinKeys;
 
@@ -57,7 +58,7 @@ impl OptimizerRule for JoinKeys {
     }
 }
 
-/// The values of the left and of the right side that a test says are equal, null ones too.
+/// Returns the left and right values that a test requires to be equal, including nulls.
 fn key(test: &Expr, join: &Join) -> Result<Option<(Expr, Expr)>> {
     let Expr::BinaryExpr(BinaryExpr { left: one, op, right: other }) = test else {
         return Ok(None);
@@ -70,7 +71,7 @@ fn key(test: &Expr, join: &Join) -> Result<Option<(Expr, Expr)>> {
         return Ok(None);
     };
     let are_keys = can_hash(&pair.0.get_type(left)?) && can_hash(&pair.1.get_type(right)?);
-    // `=` of two nulls is not true.
+    // `=` is not true for two nulls.
     let has_nulls = *op == Operator::Eq && pair.0.nullable(left)? && pair.1.nullable(right)?;
     Ok((are_keys && !has_nulls).then_some(pair))
 }

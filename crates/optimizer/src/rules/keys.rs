@@ -1,6 +1,6 @@
-//! The logical rule that makes keys of values: of those that compare equal with different bits
-//! (both zeros of DOUBLE, FLOAT and DOUBLE[]), every group, partition, peer and sort order sees
-//! one. Joins do the same where they read their keys.
+//! Logical rule: normalises values to keys, so that groups, partitions, peers and sorts treat
+//! values that compare equal with different bits (both zeros of DOUBLE, FLOAT and DOUBLE[]) as one.
+//! Joins do the same when they read their keys.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use tidemark_operators::{LogicalNode, as_key};
 /// Aggregates that compare their argument for equality without DISTINCT.
 const BY_VALUE: [&str; 1] = ["mode"];
 
-/// See the file's head.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct EqualKeys;
 
@@ -39,10 +39,10 @@ impl OptimizerRule for EqualKeys {
     }
 }
 
-/// The plan with keys in each of its nodes; the plan itself where it needs none.
+/// Returns the plan with normalised keys in each node, or the plan itself if it needs none.
 pub(crate) fn equal_keys(plan: &LogicalPlan) -> Result<Cow<'_, LogicalPlan>> {
     let needs_keys = |node: &LogicalPlan| {
-        // Other nodes have no keys, and their lists of expressions are not copied to find that out.
+        // Other nodes have no keys; skipping them avoids copying their expression lists.
         let may_have_keys = matches!(
             node,
             LogicalPlan::Aggregate(_)
@@ -89,7 +89,7 @@ fn with_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// One of our nodes with keys.
+/// Normalises the keys of a Tidemark node.
 fn own_node(extension: Extension) -> Result<Transformed<LogicalPlan>> {
     let unchanged = |extension| Ok(Transformed::no(LogicalPlan::Extension(extension)));
     let keyed = match LogicalNode::of(extension.node.as_ref()) {
@@ -154,7 +154,7 @@ fn key(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
-/// A key under the name of the expression.
+/// Normalises a key under the name of its expression.
 fn named_key(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (qualifier, name) = expr.qualified_name();
     let inner = match &expr {
@@ -180,7 +180,7 @@ fn sort_keys(order: Vec<SortExpr>, schema: &DFSchema) -> Result<Transformed<Vec<
     Ok(Transformed::new_transformed(order, is_any))
 }
 
-/// An aggregate or window function over keys, under its name.
+/// Normalises the arguments of an aggregate or window function under its name.
 fn over_keys(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (qualifier, name) = expr.qualified_name();
     let made = match expr.clone().unalias() {

@@ -1,4 +1,4 @@
-//! The logical rules, and what every operator of a plan is wrapped in.
+//! The logical rules, and the wrapper of every operator of a plan.
 
 pub(crate) mod bound;
 pub(crate) mod costly;

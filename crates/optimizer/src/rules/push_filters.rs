@@ -1,9 +1,10 @@
-//! The logical rule that moves conditions towards the rows they are about.
+//! Logical rule: moves conditions closer to the rows that they test.
 //!
-//! A condition that reads no column may not move below what answers with rows where it is given
-//! none: totals, filled buckets. `DataFusion`'s rule moves such a condition below everything, and
-//! makes it itself, of a condition on a column that is a constant there. Nor may one that answers
-//! each row anew: what makes several rows of one asks it for each of them.
+//! A condition that reads no column must not move below nodes that produce rows from empty input,
+//! such as totals and filled buckets. `DataFusion`'s rule moves such a condition below everything,
+//! and creates it itself from a condition on a constant column. Volatile conditions must not move
+//! below such nodes either: a node that produces several rows from one needs the condition
+//! evaluated for each of them.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::rules::fence::{is_fence, past_fence};
 
-/// See the file's head.
+/// See the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct PushFilters(PushDownFilter);
 
@@ -61,12 +62,12 @@ impl OptimizerRule for PushFilters {
     }
 }
 
-/// Whether a condition has to be asked of each row that the node answers with.
+/// Whether a condition must be evaluated for each row that the node outputs.
 fn stays(condition: &Expr) -> bool {
     condition.column_refs().is_empty() || condition.is_volatile()
 }
 
-/// Whether a node may answer with rows where its input has none.
+/// Whether a node may output rows for empty input.
 fn may_make_rows(plan: &LogicalPlan) -> bool {
     matches!(plan, LogicalPlan::Aggregate(_) | LogicalPlan::Extension(_))
 }
@@ -78,7 +79,7 @@ fn below_filters(plan: &LogicalPlan) -> &LogicalPlan {
     }
 }
 
-/// The conditions of filters above each other, the lowest first, and what they are above.
+/// Returns the conditions of consecutive filters, the lowest first, and their input.
 fn merged(filter: Filter) -> (Vec<Expr>, LogicalPlan) {
     let (mut conditions, input) = match Arc::unwrap_or_clone(filter.input) {
         LogicalPlan::Filter(below) => merged(below),

@@ -1,4 +1,4 @@
-//! Rules that a statement's end ends: `DataFusion` itself makes no such check while it plans.
+//! Makes rules cancellable: `DataFusion` never checks for cancellation while it plans.
 
 use std::sync::Arc;
 
@@ -17,11 +17,12 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use tidemark_operators::check_stop;
 use tidemark_types::bounded::folding;
 
-/// Asks whether the statement goes on each time before the rule inside is applied: for each node.
+/// Checks whether the statement may continue before each application of the inner rule, which is
+/// once per node.
 #[derive(Debug)]
 pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
 
-/// Statistics of plans for the choice of joins, which asks for them anew at each join.
+/// Cancellable statistics for the choice of joins, which computes them again at each join.
 #[derive(Debug)]
 pub(crate) struct StoppableStatistics;
 

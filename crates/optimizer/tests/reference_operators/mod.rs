@@ -1,10 +1,10 @@
-//! Naive operators over plain rows: what the real ones must agree with.
+//! Naive operators over plain rows, as a reference for the real ones.
 
 #![allow(unreachable_pub)]
 
 use crate::support::Row;
 
-/// Bucket start and symbol, and the rows that have them.
+/// Bucket start and symbol, and their rows.
 pub type Group = ((i64, Option<String>), Vec<Row>);
 
 /// Rows grouped by bucket start and symbol, in order of bucket, then of first appearance.
@@ -21,7 +21,7 @@ pub fn groups(rows: &[Row], step: Option<i64>, keyed: bool) -> Vec<Group> {
     groups
 }
 
-/// The last row per symbol, in timestamp order, the later stored of equal ones.
+/// The last row per symbol in timestamp order; among equal timestamps, the one stored later.
 pub fn latest(rows: &[Row]) -> Vec<Row> {
     let is_last = |(index, row): &(usize, &Row)| {
         !rows[index + 1..].iter().any(|later| later.symbol == row.symbol)

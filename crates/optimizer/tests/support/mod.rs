@@ -1,4 +1,4 @@
-//! Tables of seeded random rows, and plans over them. Shared by the tests and the benchmark.
+//! Tables of seeded random rows, and plans over them; shared by the tests and the benchmark.
 #![allow(dead_code, unreachable_pub)]
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests fail by panicking")]
 
@@ -114,7 +114,7 @@ fn columns_of_table() -> Vec<ColumnSchema> {
     columns.into_iter().enumerate().map(column).collect()
 }
 
-/// An own root with tables in it; the folder lives as long as this.
+/// A separate root directory with tables; it exists as long as this value.
 pub struct Store {
     pub storage: Arc<Storage>,
     _root: tempfile::TempDir,
@@ -168,7 +168,7 @@ pub fn extension(node: impl UserDefinedLogicalNode + 'static) -> LogicalPlan {
     LogicalPlan::Extension(Extension { node: Arc::new(node) })
 }
 
-/// An aggregate that only a kernel can run: `first`, `last` and their kin.
+/// An aggregate that only a kernel can run: `first`, `last` and similar ones.
 pub fn edge(name: &str, argument: Expr, data_type: DataType) -> Expr {
     let never = |_: datafusion::logical_expr::function::AccumulatorArgs| {
         Err(DataFusionError::NotImplemented("kernels only".into()))
@@ -190,12 +190,12 @@ pub fn session(partitions: usize) -> PlanSession {
     PlanSession::new(&options)
 }
 
-/// Optimizes and plans.
+/// Optimises a plan and lowers it.
 pub async fn physical(plan: LogicalPlan, partitions: usize) -> Result<Arc<dyn ExecutionPlan>> {
     session(partitions).physical_plan(&plan).await
 }
 
-/// The plan as the library makes it: by its planner, of its operators over our scans.
+/// `DataFusion`'s plan: its planner and its operators, over Tidemark's scans.
 pub async fn by_library(
     plan: &LogicalPlan,
     options: &SessionOptions,
@@ -213,7 +213,7 @@ pub async fn by_library(
     planner.create_physical_plan(&logical, &state).await
 }
 
-/// GROUP BY by our operator, which the library does not know.
+/// GROUP BY with Tidemark's operator, which `DataFusion` does not know.
 struct OwnGroups;
 
 #[async_trait]
@@ -233,17 +233,17 @@ impl ExtensionPlanner for OwnGroups {
     }
 }
 
-/// Runs a plan; the result's batches in order.
+/// Runs a plan and returns its batches in order.
 pub async fn run_physical(plan: Arc<dyn ExecutionPlan>) -> Result<Vec<RecordBatch>> {
     execute_stream(plan, session(1).task_ctx())?.try_collect().await
 }
 
-/// Plans and runs; the result's batches in order.
+/// Plans and runs a logical plan; returns its batches in order.
 pub async fn run(plan: LogicalPlan, partitions: usize) -> Result<Vec<RecordBatch>> {
     run_physical(physical(plan, partitions).await?).await
 }
 
-/// All cells as text, row by row; doubles and nulls print unambiguously enough to compare.
+/// All cells as strings, row by row; doubles and nulls are formatted unambiguously for comparison.
 pub fn cells(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     let mut rows = vec![];
     for batch in batches {
@@ -275,17 +275,17 @@ pub fn cells(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     rows
 }
 
-/// A value as [`cells`] prints it.
+/// Formats a value like [`cells`].
 pub fn show<T: std::fmt::Display>(value: Option<T>) -> String {
     value.map_or_else(|| "null".into(), |value| value.to_string())
 }
 
-/// A double as [`cells`] prints it.
+/// Formats a double like [`cells`].
 pub fn show_f64(value: Option<f64>) -> String {
     value.map_or_else(|| "null".into(), |value| format!("{value:?}"))
 }
 
-/// Aggregates of all kinds over the columns of a table of rows.
+/// Aggregates of all kinds over the columns of a table.
 pub fn aggregates(table: &str) -> Vec<Expr> {
     let column = |name: &str| col(format!("{table}.{name}"));
     vec![

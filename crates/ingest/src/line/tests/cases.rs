@@ -1,4 +1,4 @@
-//! Forms, types, casts and refusals, one by one.
+//! Individual tests of formats, types, casts and errors.
 
 use std::fmt::Write as _;
 
@@ -29,9 +29,9 @@ fn a_new_table_gets_the_types_of_its_values() {
     );
 }
 
-/// What clients were seen to send, cut at each byte.
+/// Bytes captured from clients, split at each position.
 #[test]
-fn binary_values_cut_anywhere() {
+fn binary_values_may_be_split_anywhere() {
     let mut message = b"t,s=a f==\x10\0\0\0\0\0\0\xf8\x3f,".to_vec();
     message.extend(b"a==\x0e\x0a\x02\x02\0\0\0\x02\0\0\0");
     for value in [1.5_f64, 2.5, 3.5, 4.5] {
@@ -65,7 +65,7 @@ fn binary_values_cut_anywhere() {
 }
 
 #[test]
-fn timestamps_in_every_unit() {
+fn timestamps_are_read_in_every_unit() {
     use tidemark_border::LinePrecision::{Hours, Micros, Millis, Minutes, Nanos, Seconds};
     let time = |text: &str, precision| {
         let options = crate::line::LineOptions { precision, ..options() };
@@ -97,7 +97,7 @@ fn timestamps_in_every_unit() {
 }
 
 #[test]
-fn refusals_say_line_column_value_and_type() {
+fn errors_report_line_column_value_and_type() {
     let first = "t x=1i 1\n";
     for (line, expected) in [
         ("t x=1.5 2", "2: column 'x' of type LONG takes no value '1.5'"),
@@ -144,7 +144,7 @@ fn refusals_say_line_column_value_and_type() {
 }
 
 #[test]
-fn names_at_their_limits() {
+fn names_up_to_the_length_limit_are_accepted() {
     for (length, is_fine) in [(127, true), (128, false)] {
         let name = "n".repeat(length);
         for line in [format!("{name} x=1i"), format!("t {name}=1i")] {
@@ -158,7 +158,7 @@ fn names_at_their_limits() {
 }
 
 #[test]
-fn lenient_where_nothing_is_lost() {
+fn harmless_deviations_are_accepted() {
     let message = b"#comment\n\nT X=1i,x=2i,  \n";
     assert!(read(message, nothing()).is_err());
     for message in
@@ -178,7 +178,7 @@ fn lenient_where_nothing_is_lost() {
 }
 
 #[test]
-fn a_field_wins_over_the_timestamp_of_the_line() {
+fn a_timestamp_field_overrides_the_timestamp_of_the_line() {
     let tables = read(b"t x=1i,timestamp=5t 9", one_column(SqlType::Long)).unwrap();
     assert_eq!(shown(&tables)[0], "t.timestamp:TIMESTAMP=[1970-01-01T00:00:00.000005]");
     let new = read(b"t x=1i,timestamp=5n 9", nothing()).unwrap();
@@ -189,7 +189,7 @@ fn a_field_wins_over_the_timestamp_of_the_line() {
 }
 
 #[test]
-fn what_may_not_be_made_is_refused() {
+fn disallowed_tables_columns_and_sizes_are_rejected() {
     let closed =
         crate::line::LineOptions { create_tables: false, create_columns: false, ..options() };
     let refused = |line: &[u8]| {
@@ -210,9 +210,9 @@ fn what_may_not_be_made_is_refused() {
     assert!(refused.is_too_large, "{refused:?}");
 }
 
-/// One wide line makes every short one wide in a table that is made with them.
+/// One wide line makes every short one wide in a new table.
 #[test]
-fn rows_of_wide_new_tables_are_bounded_before_they_are_written() {
+fn rows_of_wide_new_tables_are_limited_before_they_are_written() {
     let mut message = String::from("t ");
     (0..90).for_each(|column| write!(message, "c{column}=1i,").unwrap());
     message.push('\n');
@@ -230,7 +230,7 @@ fn rows_of_wide_new_tables_are_bounded_before_they_are_written() {
 }
 
 #[test]
-fn not_null_and_defaults() {
+fn missing_values_get_defaults_or_are_rejected() {
     let mut tables = one_column(SqlType::Long);
     let columns = &mut tables.0.get_mut("t").unwrap().columns;
     columns[1].required = true;
@@ -244,7 +244,7 @@ fn not_null_and_defaults() {
     assert_eq!(refused.reason, "column 'x' is NOT NULL, and the line has no value");
 }
 
-/// Columns that come and go, over the borders of chunks.
+/// Columns that are present only in some rows, across chunk boundaries.
 #[test]
 fn sparse_columns_keep_their_rows() {
     let mut message = String::new();
@@ -267,9 +267,9 @@ fn sparse_columns_keep_their_rows() {
     }
 }
 
-/// A stream cut into messages anywhere: the beginning of a line belongs to the next one.
+/// A stream split into messages at any position: an incomplete line belongs to the next message.
 #[test]
-fn a_message_that_goes_on_ends_behind_its_last_whole_line() {
+fn a_continued_message_ends_after_its_last_complete_line() {
     let stream =
         b"t x=1i 1\n# none\nt x=2i,v=\"a\nb\" 2\r\nt d==\x10\n\n\n\n\n\n\n\n 3\nt x=4i 4\n";
     let goes_on = crate::line::LineOptions { goes_on: true, ..options() };

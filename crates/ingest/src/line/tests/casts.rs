@@ -1,4 +1,4 @@
-//! Values into columns of every type.
+//! Assigning values to columns of every type.
 
 use tidemark_types::SqlType::{
     self, Boolean, Byte, Char, Date, Decimal, Double, Float, Geohash, Int, Ipv4, Long, Short,
@@ -7,7 +7,7 @@ use tidemark_types::SqlType::{
 
 use super::harness::cast;
 
-/// A value, a type of columns, and the cell.
+/// A value, a column type, and the resulting cell.
 const CASTS: &[(&str, SqlType, &str)] = &[
     ("127i", Byte, "127"),
     ("-128i", Byte, "-128"),
@@ -66,7 +66,7 @@ const CASTS: &[(&str, SqlType, &str)] = &[
     ("7n", TimestampNs, "1970-01-01T00:00:00.000000007"),
 ];
 
-/// Values beyond what the type holds.
+/// Values out of range for the type.
 const TOO_MUCH: &[(&str, SqlType)] = &[
     ("128i", Byte),
     ("-129i", Byte),
@@ -88,7 +88,7 @@ const TOO_MUCH: &[(&str, SqlType)] = &[
     ("9223372036854775807t", TimestampNs),
 ];
 
-/// Values of kinds that the type does not take.
+/// Values of kinds that the type does not accept.
 const OTHER_KINDS: &[(&str, SqlType)] = &[
     ("1i", Boolean),
     ("1i", Varchar),
@@ -104,7 +104,7 @@ const OTHER_KINDS: &[(&str, SqlType)] = &[
 ];
 
 #[test]
-fn each_value_into_each_type() {
+fn each_value_is_assigned_to_each_type() {
     for (value, sql_type, cell) in CASTS {
         assert_eq!(cast(value, *sql_type).as_deref(), Ok(*cell), "{value} as {}", sql_type.name());
     }

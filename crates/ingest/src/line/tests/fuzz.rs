@@ -1,5 +1,5 @@
-//! Mutated messages: the reader ends, in the same way however the bytes are cut, and a plain reader
-//! agrees on messages that it knows.
+//! Mutated messages: the reader terminates with the same outcome however the bytes are split, and a
+//! simple reader agrees on known messages.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -82,7 +82,7 @@ fn message(random: &mut ChaCha8Rng) -> Vec<u8> {
 }
 
 #[test]
-fn mutated_messages_end_alike_however_they_are_cut() {
+fn split_positions_do_not_change_the_result_of_mutated_messages() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     let mut accepted = 0;
     for _ in 0..count() {
@@ -92,7 +92,7 @@ fn mutated_messages_end_alike_however_they_are_cut() {
             let pieces = pieces.iter().copied();
             match read_pieces(pieces, &mut targets, options()) {
                 Ok(tables) => {
-                    // Those of the server itself differ from read to read.
+                    // Server timestamps differ from run to run.
                     let mut all = shown(&tables);
                     all.retain(|column| !column.contains("timestamp:"));
                     Ok(all)
@@ -118,9 +118,9 @@ fn mutated_messages_end_alike_however_they_are_cut() {
 
 const CHARACTERS: &[char] = &['a', 'B', ' ', ',', '=', '\\', '"', '\n', '\r', 'é', '😀', '_'];
 
-/// Lines of known cells, written with whatever escapes they need, and read back.
+/// Lines of known cells, written with the necessary escapes and read back.
 #[test]
-fn a_plain_reader_agrees() {
+fn a_simple_reader_agrees() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     for _ in 0..count() / 20 {
         let (mut message, mut texts, mut symbols, mut numbers) =
@@ -162,7 +162,7 @@ fn a_plain_reader_agrees() {
     }
 }
 
-/// Values of a field, and what clients and people write beside them.
+/// Field values, and malformed variants that clients and people write.
 const VALUES: &[&[u8]] = &[
     b"1",
     b"-12.75",
@@ -195,7 +195,7 @@ const VALUES: &[&[u8]] = &[
     b"\xff",
 ];
 
-/// A table with a column of each type that lines fill straight, and of some that they do not.
+/// A table with a column of each type that the fast path fills directly, and some that it does not.
 fn target() -> Tables {
     let types = [
         SqlType::Symbol,
@@ -214,7 +214,7 @@ fn target() -> Tables {
     Tables(HashMap::from([("t".to_owned(), table)]))
 }
 
-/// A line in the form of the one before, most likely; its values are others.
+/// A line that usually has the form of the previous one, with different values.
 fn line_like(form: &mut Vec<&'static str>, random: &mut ChaCha8Rng) -> Vec<u8> {
     if form.is_empty() || random.random_bool(0.1) {
         let names = ["b", "c", "d", "e", "f", "g", "timestamp", "b", "B"];
@@ -248,9 +248,9 @@ fn line_like(form: &mut Vec<&'static str>, random: &mut ChaCha8Rng) -> Vec<u8> {
     line
 }
 
-/// A line that is read beside others of its form is the line that is read alone.
+/// A line gives the same cells whether it is read among others of its form or alone.
 #[test]
-fn lines_of_one_form_are_those_that_are_read_alone() {
+fn lines_of_one_form_give_the_same_cells_as_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     let (mut together, mut refused) = (0, 0);
     for _ in 0..count() / 10 {
@@ -265,7 +265,7 @@ fn lines_of_one_form_are_those_that_are_read_alone() {
             let columns = |tables: &Outcome| shown(tables.as_ref().unwrap());
             let cells = |column: &str| {
                 let cells = column.split_once("=[").unwrap().1.replace(']', "");
-                // A column without values is not there; truth that is not there is false.
+                // A column without values is absent; a missing boolean is false.
                 if column.contains(":BOOLEAN") { cells.replace('-', "false") } else { cells }
             };
             for (index, column) in columns(&whole).iter().enumerate() {

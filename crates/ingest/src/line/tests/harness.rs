@@ -1,4 +1,4 @@
-//! Reads messages and shows what became of them.
+//! Reads messages and formats the results.
 
 use tidemark_types::SqlType;
 
@@ -21,7 +21,7 @@ pub(super) fn options() -> LineOptions {
 
 pub(super) type Outcome = Result<Vec<TableRows>, Refusal>;
 
-/// Reads a message that comes in these pieces.
+/// Reads a message that arrives in these chunks.
 pub(super) fn read_pieces<'b>(
     pieces: impl IntoIterator<Item = &'b [u8]>,
     targets: &mut Tables,
@@ -43,13 +43,13 @@ pub(super) fn read(bytes: &[u8], mut targets: Tables) -> Outcome {
     read_pieces([bytes], &mut targets, options())
 }
 
-/// What a line says that is one of a message, and why it is refused.
+/// Returns why a message of one line is rejected.
 pub(super) fn reason(bytes: &[u8], targets: Tables) -> String {
     let Refusal { line, reason, .. } = read(bytes, targets).unwrap_err();
     format!("{line}: {reason}")
 }
 
-/// The only value of a column of this type.
+/// Returns the only value of a column of this type.
 pub(super) fn cast(value: &str, sql_type: SqlType) -> Result<String, String> {
     let line = format!("t x={value} 1000\n");
     let tables = read(line.as_bytes(), one_column(sql_type)).map_err(|refusal| refusal.reason)?;

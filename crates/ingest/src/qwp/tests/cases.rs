@@ -1,4 +1,4 @@
-//! Dictionaries, tables, limits, and what is malformed.
+//! Dictionaries, tables, limits and malformed messages.
 
 use tidemark_types::SqlType;
 
@@ -7,7 +7,7 @@ use crate::qwp::QwpStatus;
 use crate::rows::TargetColumn;
 use crate::shown_rows::{nothing, one_column};
 
-/// Rows of one symbol each.
+/// Rows with one symbol each.
 fn symbols(start: u64, entries: &[&str], ids: &[u8]) -> Vec<u8> {
     let data = [vec![0], ids.to_vec()].concat();
     let times = longs(&vec![0; ids.len()]);
@@ -16,7 +16,7 @@ fn symbols(start: u64, entries: &[&str], ids: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_dictionary_grows_over_messages() {
+fn a_dictionary_grows_across_messages() {
     let messages = [
         message(DELTA | DEFER, 0, &delta(0, &["a", "b"])),
         symbols(2, &["c"], &[2, 0, 2]),
@@ -42,7 +42,7 @@ fn a_dictionary_grows_over_messages() {
 }
 
 #[test]
-fn several_tables_with_columns_that_come_later() {
+fn several_tables_accept_columns_that_arrive_later() {
     let long = |name, value| (name, 0x05, longs(&[value]));
     let first = [block("A", 1, &[long("x", 1)]), block("b", 1, &[long("y", 2)])].concat();
     let second = [block("a", 1, &[long("X", 3), long("z", 4)]), block("empty", 0, &[])].concat();
@@ -53,7 +53,7 @@ fn several_tables_with_columns_that_come_later() {
 }
 
 #[test]
-fn rows_and_their_designated_timestamp() {
+fn rows_get_their_designated_timestamp_or_the_server_time() {
     let shown = read(message(0, 1, &block("t", 1, &[("", 0x10, longs(&[5]))])), nothing());
     assert_eq!(shown.unwrap(), ["t.timestamp:TIMESTAMP_NS=[1970-01-01T00:00:00.000000005]"]);
     let given = some(0b10, [7_i64.to_le_bytes()]);
@@ -76,7 +76,7 @@ fn rows_and_their_designated_timestamp() {
 }
 
 #[test]
-fn defaults_and_required_columns() {
+fn a_missing_required_value_is_rejected() {
     let mut tables = one_column(SqlType::Long);
     let table = tables.0.get_mut("t").unwrap();
     table.columns[1].has_default = true;
@@ -96,7 +96,7 @@ fn refused(message: Vec<u8>) -> String {
 }
 
 #[test]
-fn what_is_malformed_says_where() {
+fn malformed_messages_report_the_position() {
     let good = two_rows(&[("x", 0x05, longs(&[1, 2]))]);
     for end in 0..good.len() {
         assert!(refused(good[..end].to_vec()).contains("(byte "));
@@ -133,9 +133,9 @@ fn what_is_malformed_says_where() {
     assert!(refused(encoding).contains("there is no encoding 2"));
 }
 
-/// Claims are refused before memory is taken for them.
+/// Claimed sizes are rejected before memory is allocated for them.
 #[test]
-fn claims_are_held_against_limits_and_bytes() {
+fn claimed_sizes_are_checked_against_limits_and_bytes() {
     let claim = |rows, data| refused(message(0, 1, &block("t", rows, &[("x", 0x05, data)])));
     assert!(claim(1_001, vec![]).contains("qwp.max.rows.per.table=1000"));
     assert!(claim(1_000, vec![0]).contains("8000 bytes of which 0 are there"));

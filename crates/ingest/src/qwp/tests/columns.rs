@@ -1,4 +1,5 @@
-//! Every type, in both ways of saying null, into new columns and into those of other types.
+//! Every type, with both representations of null, assigned to new columns and to columns of other
+//! types.
 
 use tidemark_types::SqlType;
 
@@ -14,7 +15,7 @@ fn cast(code: u8, data: Vec<u8>, into: SqlType) -> Result<String, String> {
 }
 
 #[test]
-fn fixed_widths_with_both_kinds_of_null() {
+fn fixed_width_types_accept_both_representations_of_null() {
     assert_eq!(made(0x01, vec![0, 0b10]), "BOOLEAN=[false|true]");
     assert_eq!(made(0x01, vec![1, 0b01, 0b1]), "BOOLEAN=[false|true]");
     assert_eq!(made(0x02, all([[5], [0xff]])), "BYTE=[5|-1]");
@@ -43,7 +44,7 @@ fn fixed_widths_with_both_kinds_of_null() {
 }
 
 #[test]
-fn texts_geohashes_decimals_arrays() {
+fn strings_geohashes_decimals_and_arrays_are_decoded() {
     let offsets = |ends: &[u32]| -> Vec<u8> {
         [0].iter().chain(ends).flat_map(|end: &u32| end.to_le_bytes()).collect()
     };
@@ -67,7 +68,7 @@ fn texts_geohashes_decimals_arrays() {
     let empty = [vec![0, 1], array(&[0], &[]), vec![1], array(&[1], &[2.0])].concat();
     assert!(made(0x11, empty).starts_with("DOUBLE[]=[{"));
     assert_eq!(made(0x11, vec![1, 0b11]), "none", "nothing tells its dimensions");
-    // Few bytes of lengths would ask for a text of any length.
+    // A few bytes of lengths could otherwise produce a string of any length.
     let hollow = [vec![1, 0b10, 2], array(&[i32::MAX, 0], &[])].concat();
     assert!(cells(0x11, hollow, nothing()).unwrap_err().contains("arrays without any"));
     let long_array = [vec![1, 0b10, 1], array(&[1], &[2.0])].concat();
@@ -75,7 +76,7 @@ fn texts_geohashes_decimals_arrays() {
 }
 
 #[test]
-fn values_go_into_columns_of_other_types_by_the_rules_of_lines() {
+fn values_of_other_types_convert_as_in_the_line_protocol() {
     let ints = all([7, i32::MIN].map(i32::to_le_bytes));
     assert_eq!(cast(0x04, ints.clone(), SqlType::Long).unwrap(), "[7|-]");
     assert_eq!(cast(0x04, ints.clone(), SqlType::Byte).unwrap(), "[7|0]");
@@ -105,7 +106,7 @@ fn values_go_into_columns_of_other_types_by_the_rules_of_lines() {
 }
 
 #[test]
-fn gorilla_in_every_bucket() {
+fn gorilla_decodes_every_bucket() {
     let mut values = vec![1_700_000_000_000_000_i64, 1_700_000_000_001_000];
     let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
     for step in [0, 1, -64, 63, -256, 255, -2048, 2047, least, most] {

@@ -1,4 +1,4 @@
-//! Writes messages as clients do.
+//! Encodes messages as clients do.
 
 use crate::qwp::{QwpFailure, QwpOptions, QwpReader, QwpStatus};
 use crate::shown_rows::{Tables, shown};
@@ -33,7 +33,7 @@ pub(super) fn text(text: &str) -> Vec<u8> {
     [varint(text.len() as u64), text.as_bytes().to_vec()].concat()
 }
 
-/// With its header.
+/// Adds the message header.
 pub(super) fn message(flags: u8, tables: u16, payload: &[u8]) -> Vec<u8> {
     let mut bytes = b"QWP1\x01".to_vec();
     bytes.push(flags);
@@ -43,7 +43,7 @@ pub(super) fn message(flags: u8, tables: u16, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Entries from a number on.
+/// Dictionary entries from an id on.
 pub(super) fn delta(start: u64, entries: &[&str]) -> Vec<u8> {
     let mut bytes = [varint(start), varint(entries.len() as u64)].concat();
     for entry in entries {
@@ -52,7 +52,7 @@ pub(super) fn delta(start: u64, entries: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// Name, type, and everything from the null flag on.
+/// Name, type, and the bytes from the null flag on.
 pub(super) type Column<'a> = (&'a str, u8, Vec<u8>);
 
 pub(super) fn block(table: &str, rows: u64, columns: &[Column<'_>]) -> Vec<u8> {
@@ -67,13 +67,13 @@ pub(super) fn block(table: &str, rows: u64, columns: &[Column<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// Values of which all are there.
+/// Values of a column without nulls.
 pub(super) fn all<const SIZE: usize>(values: impl IntoIterator<Item = [u8; SIZE]>) -> Vec<u8> {
     let values: Vec<u8> = values.into_iter().flatten().collect();
     [vec![0], values].concat()
 }
 
-/// Those that are there, of rows whose nulls are set in a byte.
+/// The non-null values of a column whose null bitmap is one byte.
 pub(super) fn some<const SIZE: usize>(
     nulls: u8,
     values: impl IntoIterator<Item = [u8; SIZE]>,
@@ -86,7 +86,7 @@ pub(super) fn longs(values: &[i64]) -> Vec<u8> {
     all(values.iter().map(|value| value.to_le_bytes()))
 }
 
-/// A message of one table of two rows, with a designated timestamp.
+/// A message with two rows of one table, with a designated timestamp.
 pub(super) fn two_rows(columns: &[Column<'_>]) -> Vec<u8> {
     let mut columns = columns.to_vec();
     columns.push(("", 0x0a, longs(&[1_000, 2_000])));
@@ -95,7 +95,7 @@ pub(super) fn two_rows(columns: &[Column<'_>]) -> Vec<u8> {
 
 pub(super) type Outcome = Result<Vec<String>, (QwpStatus, String)>;
 
-/// What messages of one connection come to.
+/// Reads the messages of one connection and returns the outcome.
 pub(super) fn read_all(messages: &[Vec<u8>], mut tables: Tables, options: QwpOptions) -> Outcome {
     let mut reader = QwpReader::new(options);
     for message in messages {
@@ -112,7 +112,7 @@ pub(super) fn read(message: Vec<u8>, tables: Tables) -> Outcome {
     read_all(&[message], tables, options())
 }
 
-/// The cells of column `x`, of a new table or of one of this type.
+/// The cells of column `x`, in a new table or in a column of an existing one.
 pub(super) fn cells(code: u8, data: Vec<u8>, tables: Tables) -> Result<String, String> {
     let shown = read(two_rows(&[("x", code, data)]), tables).map_err(|(_, reason)| reason)?;
     let column = shown.iter().find(|column| column.starts_with("t.x:"));

@@ -1,5 +1,5 @@
-//! Sub-queries that ask no more than whether rows with equal values exist: the rows themselves are
-//! what the rows around them are joined to, and no domain is needed.
+//! Sub-queries that only test whether rows with equal values exist. The enclosing rows are joined
+//! with the sub-query's rows directly, without a domain.
 
 use std::sync::Arc;
 
@@ -14,19 +14,20 @@ use super::rewrite::rewritten;
 use super::subquery::{has_subquery, outer_values};
 use crate::conditions::all_of;
 
-/// The rows of a sub-query, and what of them has to be equal to what.
+/// The rows of a sub-query, and the equalities that they must satisfy.
 pub(super) struct Keyed {
     pub(super) plan: LogicalPlan,
-    /// Outer expressions, and names of the columns of `plan` that equal them.
+    /// Outer expressions, and the names of the columns of `plan` that equal them.
     pub(super) on: Vec<(Expr, String)>,
-    /// What has to hold beside it, of outer expressions and of columns of `plan` without its name.
-    /// `plan` has one row for each key then.
+    /// Additional condition over outer expressions and unqualified columns of `plan`; `plan` then
+    /// has one row per key.
     pub(super) filter: Option<Expr>,
 }
 
 impl Domain {
-    /// The rows of a sub-query that reads this domain by equality, and beside it by one comparison
-    /// at most. `value`: its first column is one of them, under its name. `None`: it asks for more.
+    /// Returns the rows of a sub-query that reads this domain only by equality and at most one
+    /// comparison. With `value`, its first column is included under its name. `None` if the
+    /// sub-query reads more.
     pub(super) fn keyed(&self, subquery: &Subquery, value: bool) -> Result<Option<Keyed>> {
         let Some((filter, first)) = filtered(&subquery.subquery, value) else { return Ok(None) };
         if self.in_plan(&filter.input)? || first.is_some_and(|first| self.in_expr(first)) {
@@ -72,7 +73,7 @@ impl Domain {
         Ok(Some(Keyed { plan, on, filter }))
     }
 
-    /// What an expression over the domain is of the rows around.
+    /// Rewrites an expression over the domain in terms of the outer rows.
     fn outer(&self, expr: Expr, subquery: &Subquery) -> Result<Expr> {
         let named = |column: &str| self.names().position(|name| name == column);
         rewritten(expr, &mut |node| {
@@ -83,8 +84,8 @@ impl Domain {
     }
 }
 
-/// The WHERE clause below what changes nothing in which rows there are; where a value of theirs is
-/// asked for as well, with their first column.
+/// Returns the WHERE clause below nodes that do not change which rows exist; with `value`, also the
+/// first column of the rows.
 fn filtered(plan: &LogicalPlan, value: bool) -> Option<(&Filter, Option<&Expr>)> {
     match plan {
         LogicalPlan::Filter(filter) if !value => Some((filter, None)),
@@ -104,7 +105,7 @@ fn filtered(plan: &LogicalPlan, value: bool) -> Option<(&Filter, Option<&Expr>)>
     }
 }
 
-/// Whether the first row is among those that a limit leaves.
+/// Whether a limit keeps the first row.
 fn has_first(limit: &Limit) -> bool {
     matches!(limit.get_skip_type(), Ok(SkipType::Literal(0)))
         && matches!(limit.get_fetch_type(), Ok(FetchType::Literal(fetch)) if fetch != Some(0))

@@ -1,5 +1,5 @@
-//! The distinct values a sub-query reads of the rows around it, and how a plan carries them
-//! along: each row of the result says for which of them it was computed.
+//! The distinct values that a sub-query reads from the outer rows (its domain), and how a plan
+//! carries them along: each result row contains the domain values for which it was computed.
 
 use std::sync::Arc;
 
@@ -24,25 +24,25 @@ use super::subquery::{captured, captured_mut, join, narrowed};
 use crate::conditions::all_of;
 use tidemark_operators::not_supported;
 
-/// See the file's head.
+/// See the module documentation.
 pub(super) struct Domain {
-    /// The distinct combinations, under the names in `columns`.
+    /// The distinct combinations, named as in `columns`.
     pub(super) plan: LogicalPlan,
-    /// What the sub-query's plan calls a value, and the domain's column that has it.
+    /// Outer reference in the sub-query's plan, and the domain column with its value.
     columns: Vec<(Column, String)>,
-    /// What their names begin with, and no others.
+    /// Prefix of their names, which no other column has.
     prefix: String,
-    /// Recursive queries whose last rows carry the domain.
+    /// Recursive queries whose working table carries the domain.
     recursions: Vec<String>,
 }
 
-/// What the names of a domain's columns begin with.
+/// Returns the name prefix of a domain's columns.
 pub(super) fn prefix(number: usize) -> String {
     format!("d{number}c")
 }
 
 impl Domain {
-    /// The domain of a sub-query that reads `captured` of the rows of `outer`.
+    /// Builds the domain of a sub-query that reads `captured` from the rows of `outer`.
     pub(super) fn try_new(captured: &[Expr], outer: LogicalPlan, number: usize) -> Result<Self> {
         let prefix = prefix(number);
         let mut columns = Vec::with_capacity(captured.len());
@@ -60,33 +60,32 @@ impl Domain {
         Ok(Self { plan, columns, prefix, recursions: Vec::new() })
     }
 
-    /// Names of the domain's columns.
+    /// Returns the names of the domain's columns.
     pub(super) fn names(&self) -> impl Iterator<Item = &String> {
         self.columns.iter().map(|(_, name)| name)
     }
 
-    /// The name of a column that equals a value of the domain, where no column has that.
+    /// Returns a unique name for a column that equals a domain value.
     pub(super) fn name_of_key(&self, number: usize) -> String {
         format!("{}k{number}", self.prefix)
     }
 
-    /// Whether a name is one of those that no other column has.
+    /// Whether a name has the domain's unique prefix.
     pub(super) fn is_name(&self, name: &str) -> bool {
         name.starts_with(&self.prefix)
     }
 
-    /// The name of a column that says of the values of a key what it is called, where no column has
-    /// that.
+    /// Returns a unique name for a statistic of a key's values, such as their minimum.
     pub(super) fn name_of_end(&self, end: &str) -> String {
         format!("{}{end}", self.prefix)
     }
 
-    /// The domain's columns in a plan that carries them.
+    /// Returns the domain's columns in a plan that carries them.
     pub(super) fn columns(&self, plan: &LogicalPlan) -> Result<Vec<Expr>> {
         self.names().map(|name| column_named(plan.schema(), name)).collect()
     }
 
-    /// The plan's columns without the domain's.
+    /// Returns the plan's columns without the domain's.
     pub(super) fn own_columns(&self, plan: &LogicalPlan) -> Vec<Column> {
         let mut columns = plan.schema().columns();
         columns.retain(|column| !self.names().any(|name| *name == column.name));
@@ -120,7 +119,7 @@ impl Domain {
         })
     }
 
-    /// The expression with what it reads of the domain taken from `schema`.
+    /// Replaces what an expression reads from the domain by columns of `schema`.
     pub(super) fn resolved(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
         expr.transform_down(|mut node| {
             if let Expr::OuterReferenceColumn(_, column) = &node {
@@ -143,7 +142,7 @@ impl Domain {
         exprs.into_iter().map(|expr| self.resolved(expr, schema)).collect()
     }
 
-    /// The plan computed for each value of the domain, whose columns are among the result's.
+    /// Computes the plan for each domain value; the result includes the domain's columns.
     pub(super) fn spread(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         if !self.in_plan(&plan)? {
             return join(self.plan.clone(), plan, Vec::new(), None, JoinType::Inner);
@@ -192,8 +191,8 @@ impl Domain {
         keys.into_iter().map(resolve).collect()
     }
 
-    /// WHERE. Over rows that read nothing outside, equality with an outer value is the key of the
-    /// join with the domain.
+    /// WHERE. If the input reads nothing from the domain, equality with an outer value becomes a
+    /// key of the join with the domain.
     fn filter(&self, node: Filter) -> Result<LogicalPlan> {
         let mut tests = split_conjunction_owned(node.predicate);
         let mut input = Arc::unwrap_or_clone(node.input);
@@ -222,7 +221,7 @@ impl Domain {
         }
     }
 
-    /// A value of the domain and the expression over other rows that must equal it.
+    /// Returns a domain value and the expression over the rows that must equal it.
     pub(super) fn key(&self, test: &Expr) -> Result<Option<(Expr, Expr)>> {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = test else { return Ok(None) };
         if !matches!(op, Operator::Eq | Operator::IsNotDistinctFrom) {
@@ -240,15 +239,15 @@ impl Domain {
         Ok(Some((value, own.as_ref().clone())))
     }
 
-    /// Whether an expression reads the domain and nothing else.
+    /// Whether an expression reads only the domain.
     pub(super) fn is_outer(&self, expr: &Expr) -> bool {
         let reads_rows =
             |node: &Expr| Ok(matches!(node, Expr::Column(_)) || captured(node).is_some());
         self.in_expr(expr) && !expr.exists(reads_rows).unwrap_or(true)
     }
 
-    /// The recursion for every value of the domain at once: each row says for which of them it
-    /// was found, in the rows of the step before too.
+    /// Runs the recursion for all domain values together; each row, also in the working table,
+    /// carries the value for which it was found.
     fn recursive(&self, node: RecursiveQuery) -> Result<LogicalPlan> {
         let first = self.spread(Arc::unwrap_or_clone(node.static_term))?;
         let mut recursions = self.recursions.clone();
@@ -262,7 +261,7 @@ impl Domain {
         Ok(LogicalPlan::RecursiveQuery(plan))
     }
 
-    /// The table a scan reads, where that holds the rows of a recursion's step before.
+    /// Returns the scanned table if it is the working table of a recursion.
     fn last_rows(&self, scan: &TableScan) -> Option<Arc<dyn TableProvider>> {
         if self.recursions.is_empty() {
             return None;
@@ -292,7 +291,7 @@ impl Domain {
         Ok(LogicalPlan::TableScan(scan))
     }
 
-    /// LIMIT counts the rows of each value of the domain.
+    /// LIMIT counts rows per domain value.
     fn limit(&self, node: &Limit) -> Result<LogicalPlan> {
         let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
             (node.get_skip_type()?, node.get_fetch_type()?)
@@ -308,7 +307,7 @@ impl Domain {
         fetch: Option<usize>,
         input: LogicalPlan,
     ) -> Result<LogicalPlan> {
-        // Which rows are first is said below the list.
+        // The order that determines the first rows is below the projection.
         let (input, order) = match input {
             LogicalPlan::Projection(node) => {
                 let input = self.limited(skip, fetch, Arc::unwrap_or_clone(node.input))?;
@@ -342,7 +341,7 @@ impl Domain {
         Ok(LogicalPlan::Window(Window::try_new(exprs, Arc::new(input))?))
     }
 
-    /// Window functions within each value of the domain.
+    /// Partitions window functions by the domain values.
     pub(super) fn partitioned(
         &self,
         functions: Vec<Expr>,
@@ -362,7 +361,7 @@ impl Domain {
     }
 }
 
-/// The column with this name, whatever its qualifier.
+/// Returns the column with this name, ignoring qualifiers.
 pub(super) fn column_named(schema: &DFSchema, name: &str) -> Result<Expr> {
     let found = schema.iter().find(|(_, field)| field.name() == name);
     if let Some((qualifier, _)) = found {
@@ -372,7 +371,8 @@ pub(super) fn column_named(schema: &DFSchema, name: &str) -> Result<Expr> {
     }
 }
 
-/// Rows with their number from 1 within `partition`, in the order wanted; and that number.
+/// Numbers the rows from 1 within each partition in the given order; also returns the number
+/// column.
 pub(super) fn numbered(
     input: LogicalPlan,
     partition_by: Vec<Expr>,

@@ -1,5 +1,5 @@
-//! A comparison of a sub-query's rows to the rows around, beside keys: some row of a key passes if
-//! the one with the least or the greatest value does, or one with null.
+//! A comparison of a sub-query's rows to the outer rows, in addition to keys. Some row of a key
+//! passes if the row with the minimum or maximum value does, or a row with null.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::rewrite::rewritten;
 use super::subquery::has_subquery;
 use crate::conditions::any_of;
 
-/// A test that compares a value of a row to one of the domain.
+/// A test that compares a row value with a domain value.
 pub(super) struct Compared<'e> {
     test: &'e Expr,
     pub(super) own: &'e Expr,
@@ -28,7 +28,7 @@ const LEAST: &str = "least";
 const GREATEST: &str = "greatest";
 const NULLS: &str = "nulls";
 
-/// The comparison in a test, which says besides what it is of nulls.
+/// Returns the comparison inside a test, which may also accept two nulls.
 fn compared(test: &Expr) -> Option<&BinaryExpr> {
     match test {
         Expr::IsTrue(inner) => compared(inner),
@@ -41,7 +41,7 @@ fn compared(test: &Expr) -> Option<&BinaryExpr> {
     }
 }
 
-/// Whether a test is that both sides are null.
+/// Whether a test requires both sides to be null.
 fn is_both_null(test: &Expr, BinaryExpr { left, right, .. }: &BinaryExpr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left: one, op: Operator::And, right: other }) = test else {
         return false;
@@ -49,18 +49,18 @@ fn is_both_null(test: &Expr, BinaryExpr { left, right, .. }: &BinaryExpr) -> boo
     **one == Expr::IsNull(left.clone()) && **other == Expr::IsNull(right.clone())
 }
 
-/// Whether values of a type have an order without exceptions.
+/// Whether the values of a type are totally ordered.
 fn is_ordered(data_type: &DataType) -> bool {
     data_type.is_integer() || matches!(data_type, DataType::Timestamp(_, None) | DataType::Date32)
 }
 
-/// The test of another value.
+/// Rewrites the test for a different value.
 fn with(test: &Expr, own: &Expr, value: &Expr) -> Result<Expr> {
     rewritten(test.clone(), &mut |node| Ok((node == own).then(|| value.clone())))
 }
 
 impl Domain {
-    /// The comparison that a test makes of rows with this schema.
+    /// Returns the comparison that a test makes on rows with this schema.
     pub(super) fn comparison<'e>(
         &self,
         test: &'e Expr,
@@ -89,12 +89,13 @@ impl Domain {
         Ok(Some(Compared { test, own, ends, data_type, may_be_null }))
     }
 
-    /// The name of the column that is compared, before there is one row for each key.
+    /// Name of the compared column before rows are reduced to one per key.
     pub(super) fn name_of_value(&self) -> String {
         self.name_of_end("value")
     }
 
-    /// One row for each key, with the least and the greatest value, and whether there is a null.
+    /// Reduces the rows to one per key, with the minimum and maximum value and whether there is a
+    /// null.
     pub(super) fn ends(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let value = self.name_of_value();
         let mut keys = plan.schema().columns();
@@ -113,7 +114,7 @@ impl Domain {
         Ok(LogicalPlan::Projection(Projection::try_new(columns, groups)?))
     }
 
-    /// Whether a row of a key passes the test, by what [`Self::ends`] has of it.
+    /// Whether some row of a key passes the test, based on the output of [`Self::ends`].
     pub(super) fn between_ends(&self, compared: &Compared<'_>) -> Result<Expr> {
         let Compared { test, own, ends, data_type, may_be_null } = compared;
         let end = |name: &&str| with(test, own, &col(self.name_of_end(name)));

@@ -1,11 +1,11 @@
-//! Sub-queries as joins. One that reads columns of the rows around it runs once for all of them:
-//! over the distinct values it reads, its *domain*, which every clause of it carries along
-//! ([`domain::Domain::spread`]); its result is then joined to the rows by these values. Where it
-//! only asks whether rows with equal values exist, these are joined themselves ([`by_keys`]). Null
-//! is a value like any other.
+//! Turns sub-queries into joins. A correlated sub-query runs once for all outer rows: over the
+//! distinct values that it reads, its *domain*, which each of its clauses carries along
+//! ([`domain::Domain::spread`]); its result is then joined to the outer rows by these values. If it
+//! only tests whether rows with equal values exist, its rows are joined directly ([`by_keys`]).
+//! Null is an ordinary value.
 //!
-//! The binder leaves sub-queries as `DataFusion`'s expressions, and LATERAL as a join with a
-//! `Subquery` on the right. `outer_ref_columns` holds what is read: an expression over the outer
+//! The binder leaves sub-queries as `DataFusion` expressions, and LATERAL as a join with a
+//! `Subquery` on the right. `outer_ref_columns` lists what is read: an expression over the outer
 //! rows, under the name of the column that the sub-query's own plan refers to.
 
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ pub(crate) mod subquery;
 
 pub use subquery::{captured, captured_mut, has_subquery};
 
-/// See the file's head.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Decorrelate;
 
@@ -58,8 +58,8 @@ impl AnalyzerRule for Decorrelate {
     }
 }
 
-/// The clause of a correlated sub-query's plan that cannot be computed for all values at once,
-/// as SQL names it.
+/// Returns the SQL name of a clause in a correlated sub-query that cannot be computed for all outer
+/// values together, if there is one.
 pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
     let reads_outer = |plan: &LogicalPlan| {
         plan.exists(|node| Ok(node.contains_outer_reference())).unwrap_or(false)
@@ -93,7 +93,7 @@ pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
     found
 }
 
-/// A test that rows of a sub-query exist, or that one of them has the operand's value.
+/// A test that a sub-query has rows, or that one of its rows equals the operand.
 struct Member<'e> {
     subquery: &'e Subquery,
     operand: Option<&'e Expr>,
@@ -123,7 +123,7 @@ impl<'e> Member<'e> {
 struct Inner {
     plan: LogicalPlan,
     name: String,
-    /// Outer expressions and the columns of `plan` that equal them.
+    /// Outer expressions, and the columns of `plan` that equal them.
     on: Vec<(Expr, Expr)>,
 }
 
@@ -132,7 +132,7 @@ impl Inner {
         Expr::Column(Column::new(Some(self.name.as_str()), name))
     }
 
-    /// An expression with the columns that are its own by their name.
+    /// Qualifies an expression's own columns with the sub-query's name.
     fn named(&self, expr: Expr, is_own: impl Fn(&str) -> bool) -> Result<Expr> {
         rewritten(expr, &mut |node| match node {
             Expr::Column(column) if is_own(&column.name) => Ok(Some(self.column(&column.name))),
@@ -141,14 +141,14 @@ impl Inner {
     }
 }
 
-/// Joins made so far; each has a name of its own.
+/// Joins built so far; each has a unique name.
 #[derive(Default)]
 struct Joins {
     made: usize,
-    /// Nodes of the plans that were copied for domains.
+    /// Number of plan nodes copied for domains.
     copied: usize,
-    /// Sub-queries that read nothing of the rows around them, and of which nothing is left to be
-    /// done: their values are computed before those rows are read.
+    /// Uncorrelated sub-queries that are fully rewritten: their values are computed before the
+    /// outer rows are read.
     settled: HashMap<*const LogicalPlan, Arc<LogicalPlan>>,
 }
 
@@ -179,7 +179,7 @@ impl Joins {
         .map(Transformed::yes)
     }
 
-    /// Whether an expression holds a sub-query with which something is to be done.
+    /// Whether an expression contains a sub-query that is not rewritten yet.
     fn is_open(&self, expr: &Expr) -> bool {
         let is_open = |node: &Expr| match subquery_of(node) {
             Some(subquery) => !self.settled.contains_key(&Arc::as_ptr(&subquery.subquery)),
@@ -188,7 +188,7 @@ impl Joins {
         expr.exists(|node| Ok(is_open(node))).unwrap_or(false)
     }
 
-    /// A sub-query that reads nothing of the rows around it, as a value.
+    /// Rewrites an uncorrelated sub-query as a value.
     fn settle(&mut self, mut subquery: Subquery) -> Result<Expr> {
         let plan = self.plan(Arc::unwrap_or_clone(subquery.subquery))?;
         let plan = Arc::new(single_row::or_null(plan)?);
@@ -222,7 +222,7 @@ impl Joins {
         narrowed(LogicalPlan::Join(joined), schema.columns())
     }
 
-    /// WHERE: what must hold becomes a semi-join or an anti-join.
+    /// WHERE: conditions that must hold become semi-joins or anti-joins.
     fn filter(&mut self, filter: Filter) -> Result<LogicalPlan> {
         let columns = filter.input.schema().columns();
         let mut input = Arc::unwrap_or_clone(filter.input);
@@ -248,7 +248,7 @@ impl Joins {
         narrowed(plan, columns)
     }
 
-    /// Any other node: values of sub-queries are columns of its input.
+    /// Any other node: sub-query values become columns of its input.
     fn values(&mut self, plan: &LogicalPlan) -> Result<LogicalPlan> {
         let inputs = plan.inputs();
         let [input] = inputs.as_slice() else {
@@ -268,9 +268,9 @@ impl Joins {
         narrowed(made, plan.schema().columns())
     }
 
-    /// The expression with the values of its sub-queries read from `input`, which is widened.
-    /// What they read of the rows around them is taken from `outer`, the rows before they were
-    /// widened: each sub-query more would double the plan otherwise.
+    /// Replaces the sub-queries of an expression by columns that are added to `input`. Domains are
+    /// built from `outer`, the rows before columns were added: otherwise each further sub-query
+    /// would double the plan.
     fn replaced(
         &mut self,
         expr: Expr,
@@ -295,7 +295,8 @@ impl Joins {
         })
     }
 
-    /// A join that tells, or keeps, the rows for which the test holds; and its right side's name.
+    /// Builds a join that marks, or keeps, the rows for which the test holds; also returns the name
+    /// of its right side.
     fn tested(
         &mut self,
         input: LogicalPlan,
@@ -321,7 +322,7 @@ impl Joins {
             let value = inner.column(member.subquery.subquery.schema().field(0).name());
             inner.on.push((operand.clone(), value));
         }
-        // One row is as good as many alike.
+        // Duplicates cannot change the result.
         inner.plan = if filter.is_some() {
             inner.plan
         } else if inner.on.is_empty() {
@@ -337,7 +338,7 @@ impl Joins {
         Ok((joined(input, inner, filter, kind)?, name))
     }
 
-    /// `input` widened by a scalar sub-query's value, null where it has no row; and the value.
+    /// Adds a scalar sub-query's value to `input`, null if it has no row, and returns the value.
     fn value(
         &mut self,
         subquery: &Subquery,
@@ -362,7 +363,7 @@ impl Joins {
         Ok(value)
     }
 
-    /// A sub-query that is computed for its domain.
+    /// Computes a sub-query for its domain.
     fn inner(&mut self, subquery: &Subquery, domain: Option<Domain>) -> Result<Inner> {
         let plan = subquery.subquery.as_ref().clone();
         let Some(domain) = domain else { return self.named(plan, vec![]) };
@@ -370,7 +371,7 @@ impl Joins {
         self.named(domain.spread(plan)?, on)
     }
 
-    /// The right side of a join by outer expressions and columns of a plan.
+    /// Builds the right side of a join on outer expressions and columns of a plan.
     fn named(&mut self, plan: LogicalPlan, on: Vec<(Expr, String)>) -> Result<Inner> {
         self.made += 1;
         let name = format!("s{}", self.made);
@@ -388,7 +389,7 @@ impl Joins {
         while is_named(outer, self.made)? || is_named(&subquery.subquery, self.made)? {
             self.made += 1;
         }
-        // Sub-queries within each other copy the copies.
+        // Nested sub-queries copy the copies.
         self.copied += size::check(outer)?.nodes;
         if self.copied > MAX_PLAN_NODES {
             return Err(DataFusionError::External(Box::new(too_many_nodes())));
@@ -397,14 +398,14 @@ impl Joins {
     }
 }
 
-/// Whether some column of the plan is called as those of the domain with this number would be.
+/// Whether some column of the plan uses the name prefix of the domain with this number.
 fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
     let prefix = domain::prefix(number);
     plan.exists(|node| Ok(node.schema().iter().any(|(_, own)| own.name().starts_with(&prefix))))
 }
 
-/// The part of the rows around a LATERAL that has all the columns it reads: its values are those
-/// of all rows, or more. Each LATERAL in a row would double the plan otherwise.
+/// Returns the part of the rows around a LATERAL that has all the columns it reads; its values
+/// include those of all rows. Otherwise each LATERAL in a sequence would double the plan.
 fn source_of<'p>(rows: &'p LogicalPlan, read: &[Expr]) -> &'p LogicalPlan {
     let LogicalPlan::Join(join) = rows else { return rows };
     let has_all = |side: &LogicalPlan| {
@@ -438,7 +439,7 @@ fn joined(
     .map(LogicalPlan::Join)
 }
 
-/// All rows of `outer`, in their order, beside what they find in `inner`.
+/// Returns all rows of `outer`, in their order, with their matches in `inner`.
 fn widened(outer: LogicalPlan, inner: Inner) -> Result<LogicalPlan> {
     let join = Join::try_new(
         Arc::new(inner.plan),

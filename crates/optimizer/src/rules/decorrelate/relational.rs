@@ -1,4 +1,4 @@
-//! Joins, set operations, aggregates and our own nodes of a plan that is spread over a domain.
+//! Joins, set operations, aggregates and Tidemark nodes of a plan that is computed for a domain.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Domain {
         join(left, right, node.on, filter, kind)
     }
 
-    /// Both sides carry the domain, and rows meet only within one of its values.
+    /// Joins two sides that both carry the domain; rows only match within the same domain value.
     fn join_of_both(
         &self,
         left: LogicalPlan,
@@ -74,7 +74,7 @@ impl Domain {
         Ok(LogicalPlan::Projection(Projection::try_new(outputs, Arc::new(joined))?))
     }
 
-    /// LATERAL stays as it is; it reads the domain from its left side.
+    /// LATERAL is kept; it reads the domain from its left side.
     fn lateral(
         &self,
         left: LogicalPlan,
@@ -98,7 +98,7 @@ impl Domain {
         Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
     }
 
-    /// The plan's own columns under their plain names, then the domain's.
+    /// Returns the plan's own columns under unqualified names, then the domain's.
     pub(super) fn lined_up(&self, input: LogicalPlan) -> Result<LogicalPlan> {
         let own = self.own_columns(&input).into_iter().map(|column| {
             let name = column.name.clone();
@@ -122,7 +122,7 @@ impl Domain {
         if one_row { self.with_empty_groups(grouped, &aggregates) } else { Ok(grouped) }
     }
 
-    /// An aggregate without keys has a row where it saw none.
+    /// An aggregate without keys has one row even without input rows.
     fn with_empty_groups(&self, grouped: LogicalPlan, aggregates: &[Expr]) -> Result<LogicalPlan> {
         let outputs = self.own_columns(&grouped);
         let mut kept: Vec<Expr> = outputs.iter().cloned().map(Expr::Column).collect();
@@ -161,7 +161,7 @@ impl Domain {
                 Ok(extension(LatestOnNode::try_new(input, timestamp, keys)?))
             }
             Some(LogicalNode::Asof(asof)) => self.asof(asof),
-            // A sub-query's rows are looked up: nothing reads their order.
+            // The rows of a sub-query are only looked up: their order does not matter.
             Some(LogicalNode::OrderedJoin(node)) => self.spread(node.join().clone()),
             Some(LogicalNode::Unnest(unnest)) => {
                 let input = input()?;
@@ -226,16 +226,16 @@ fn extension(node: impl datafusion::logical_expr::UserDefinedLogicalNode + 'stat
     LogicalPlan::Extension(Extension { node: Arc::new(node) })
 }
 
-/// `first`, or `second` where that is null.
+/// Returns `first`, or `second` if that is null.
 fn either(first: Expr, second: Expr) -> Expr {
     let test = Box::new(first.clone().is_not_null());
     Expr::Case(Case::new(None, vec![(test, Box::new(first))], Some(Box::new(second))))
 }
 
-/// What an aggregate makes of no rows, where that is not null.
+/// Returns an aggregate's result over no rows, unless it is null.
 fn nothing(aggregate: &Expr) -> Result<Option<ScalarValue>> {
     let Expr::AggregateFunction(call) = aggregate.clone().unalias() else { return Ok(None) };
-    // Counts have a value of their own; what others would return is null whatever its type.
+    // Counts have a non-null default; all other aggregates return null, whatever the type.
     let value = call.func.default_value(&arrow_schema::DataType::Int64)?;
     Ok(Some(value).filter(|value| !value.is_null()))
 }

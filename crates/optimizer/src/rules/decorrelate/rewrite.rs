@@ -1,11 +1,12 @@
-//! Parts of expressions in the place of others.
+//! Replaces parts of expressions.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::Expr;
 
-/// The expression with what `part` gives for a node in its place; what is given is not looked into.
-/// All such walks share one unit of code: each would have tens of kilobytes of its own otherwise.
+/// Replaces each node for which `part` returns an expression, without descending into the
+/// replacement. All such rewrites share this function; otherwise each would compile to tens of
+/// kilobytes.
 pub(super) fn rewritten(
     expr: Expr,
     part: &mut dyn FnMut(&Expr) -> Result<Option<Expr>>,

@@ -1,4 +1,4 @@
-//! A sub-query used as a value has at most one row.
+//! A scalar sub-query has at most one row.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::domain::numbered;
 use super::subquery::narrowed;
 use tidemark_operators::LogicalNode;
 
-/// Whether a plan has one row at most, whatever the data.
+/// Whether a plan has at most one row, whatever the data.
 pub(super) fn is_certain(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(node) => is_certain(&node.input),
@@ -35,8 +35,8 @@ pub(super) fn is_certain(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// The value of a plan that has one row at most, null where it has none: also of a column that is
-/// never null.
+/// Returns the value of a plan with at most one row. It is null if there is no row, even for a
+/// column that is never null.
 pub(super) fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
     let (qualifier, field) = plan.schema().qualified_field(0);
     if field.is_nullable() {
@@ -48,7 +48,7 @@ pub(super) fn or_null(plan: LogicalPlan) -> Result<LogicalPlan> {
     Projection::try_new(vec![value], Arc::new(plan)).map(LogicalPlan::Projection)
 }
 
-/// The plan, failing when it yields a second row.
+/// Returns the plan with a check that fails on a second row.
 pub(super) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     let columns = plan.schema().columns();
     let (numbered, row) = numbered(plan, Vec::new(), Vec::new())?;
@@ -56,8 +56,8 @@ pub(super) fn checked(plan: LogicalPlan) -> Result<LogicalPlan> {
     narrowed(LogicalPlan::Filter(Filter::try_new(test, Arc::new(numbered))?), columns)
 }
 
-/// Its argument, of which the planner does not know that it is never null. Volatile, because it is
-/// computed before it runs otherwise, and then the planner knows again.
+/// Returns its argument, but is nullable for the planner. It is volatile: otherwise it would be
+/// constant-folded, and the planner would again know that the value is never null.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct MaybeNull {
     signature: Signature,

@@ -1,4 +1,4 @@
-//! Sub-query expressions, and the joins and projections that take their place.
+//! Sub-query expressions, and the joins and projections that replace them.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection, Subquery};
 
-/// What a sub-query expression reads of the rows around it.
+/// Returns what a sub-query expression reads from the outer rows.
 pub fn captured(expr: &Expr) -> Option<&Vec<Expr>> {
     subquery_of(expr).map(|subquery| &subquery.outer_ref_columns)
 }
 
-/// The same, to be changed.
+/// Like [`captured`], but mutable.
 pub fn captured_mut(expr: &mut Expr) -> Option<&mut Vec<Expr>> {
     match expr {
         Expr::ScalarSubquery(subquery) => Some(&mut subquery.outer_ref_columns),
@@ -21,7 +21,7 @@ pub fn captured_mut(expr: &mut Expr) -> Option<&mut Vec<Expr>> {
     }
 }
 
-/// The sub-query that an expression is.
+/// Returns the sub-query if the expression is one.
 pub(crate) fn subquery_of(expr: &Expr) -> Option<&Subquery> {
     match expr {
         Expr::ScalarSubquery(subquery) => Some(subquery),
@@ -36,12 +36,12 @@ pub fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|node| Ok(subquery_of(node).is_some())).unwrap_or(false)
 }
 
-/// What a sub-query reads, as expressions over the outer rows.
+/// Returns what a sub-query reads, as expressions over the outer rows.
 pub(super) fn outer_values(subquery: &Subquery) -> impl Iterator<Item = Expr> {
     subquery.outer_ref_columns.iter().map(|captured| captured.clone().unalias())
 }
 
-/// A join; null keys match null keys.
+/// Builds a join in which null keys match null keys.
 pub(super) fn join(
     left: LogicalPlan,
     right: LogicalPlan,
@@ -62,7 +62,7 @@ pub(super) fn join(
     .map(LogicalPlan::Join)
 }
 
-/// The plan with these columns only.
+/// Returns the plan with only these columns.
 pub(super) fn narrowed(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
     if plan.schema().fields().len() == columns.len() {
         return Ok(plan);
