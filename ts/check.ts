@@ -1,13 +1,13 @@
 /**
- * `tidemark check`: reads every file of a root that no server uses and compares every checksum:
- * manifests, log, symbols, segments. Nothing is written.
+ * `tidemark check`: verifies every checksum in a root that no server uses: manifests, log, symbols
+ * and segments. Writes nothing.
  */
 import { existsSync } from 'node:fs';
 
 import { checkRoot as checkFiles, DatabaseError } from './engine/index.js';
 import { reasonOf, StartError } from './start-error.js';
 
-/** One line per damage; a root in use, or none at all, is a `StartError`. */
+/** Returns one line per damage. A root that is in use or missing is a `StartError`. */
 export async function checkRoot(root: string): Promise<readonly string[]> {
   if (!existsSync(root)) {
     throw new StartError(`there is no root directory '${root}'`);

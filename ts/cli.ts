@@ -40,20 +40,24 @@ Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 picks a free one.
 
 const EXIT_USAGE = 64;
 /**
- * How far the heap of JavaScript may grow, by what it holds after a collection, before the next:
- * left to itself V8 lets 12 MiB become 40, and answers are no faster for it.
+ * Limit on JavaScript heap growth between garbage collections. By default V8 lets 12 MiB grow to 40
+ * MiB, without faster replies.
  */
 const HEAP_GROWTH_PERCENT = 30;
-/** Its nursery does not grow: left to itself it becomes 32 MiB, and answers are no faster. */
+/**
+ * Keeps the young generation at its initial size. By default it grows to 32 MiB, without faster
+ * replies.
+ */
 const NURSERY_GROWTH_FACTOR = 1;
 /**
- * Read by the allocator as the engine is loaded: no huge pages, whatever the system has set. Those
- * are gathered and zeroed 2 MiB at a time when memory grows; commits waited 40 to 80 ms for that.
+ * Read by the allocator when the engine is loaded: disables huge pages, whatever the system
+ * setting. The kernel assembles and zeroes them 2 MiB at a time, for which commits waited 40 to 80
+ * ms.
  */
 const HUGE_PAGES = { name: 'MIMALLOC_ALLOW_THP', value: '0' } as const;
-/** A stop that had to be forced; `timeout` ends with the same. */
+/** Exit code of a forced stop; `timeout` uses the same. */
 const EXIT_FORCED = 124;
-/** The process ends within `shutdown.timeout`; this leaves room for the exit itself. */
+/** Time reserved for the exit itself, so that the process ends within `shutdown.timeout`. */
 const EXIT_MS = 200;
 
 interface Arguments {
@@ -109,7 +113,7 @@ async function run(args: readonly string[]): Promise<number> {
     case 'check':
       return await check(chosen.root);
     case 'mcp':
-      // Loaded late: a server needs none of it.
+      // Loaded late, because a server does not need it.
       await (await import('./mcp-command.js')).runMcp(chosen.agent, process.env);
       return 0;
     case 'version':
@@ -123,7 +127,7 @@ async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Serves until a signal comes. */
+/** Serves until a signal arrives. */
 async function serve(chosen: Arguments): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   setFlagsFromString(`--semi-space-growth-factor=${NURSERY_GROWTH_FACTOR}`);
@@ -137,7 +141,7 @@ async function serve(chosen: Arguments): Promise<void> {
     progress: (text) => process.stderr.write(`${text}\n`),
     ...(chosen.config === undefined ? {} : { configFile: resolve(chosen.config) }),
   };
-  // Loaded late: help and version need no engine.
+  // Loaded late, because help and version do not need the engine.
   const { startServer } = await import('./main.js');
   const server = await startServer(options);
   surviveDefects(server);
@@ -151,7 +155,7 @@ async function serve(chosen: Arguments): Promise<void> {
   await shutDown(server, chosen.root);
 }
 
-/** A defect in one request must not end the others; it is one line in the log. */
+/** A defect in one request must not end the others; it is logged. */
 function surviveDefects(server: RunningServer): void {
   process.on('unhandledRejection', (error) => {
     server.logger.error('defect', { error });
@@ -161,14 +165,14 @@ function surviveDefects(server: RunningServer): void {
   });
 }
 
-/** A wildcard address is where it listens, not where a browser goes. */
+/** A browser cannot open a wildcard address. */
 function browserAddress(address: string): string {
   return address.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, 'localhost');
 }
 
 /**
- * SIGHUP asks for a reload. From a terminal it says that the terminal is gone, and ends the
- * server. A request that comes before there is a server is remembered.
+ * SIGHUP requests a reload. If the server was started from a terminal, SIGHUP means that the
+ * terminal closed, and ends the server. A request that arrives during startup is remembered.
  */
 function reloadRequests(): { take(reload: () => Promise<unknown>): void } {
   let asked = false;
@@ -209,7 +213,10 @@ function nextSignal(): Promise<void> {
   });
 }
 
-/** Whatever was not done by then is left: the log has every commit, and the next start reads it. */
+/**
+ * Unfinished work is abandoned at the timeout: the log has every commit, and the next start replays
+ * it.
+ */
 async function shutDown(server: RunningServer, root: string): Promise<void> {
   const { stopMs } = server;
   let step = '';
@@ -228,7 +235,7 @@ async function shutDown(server: RunningServer, root: string): Promise<void> {
   clearTimeout(late);
 }
 
-/** What queries spilled has no owner any more; what stays is cleared by the next start. */
+/** Deletes the spill files of queries; the next start deletes any remaining ones. */
 function clearSpilled(root: string): void {
   const folder = join(root, 'tmp');
   try {
@@ -236,7 +243,7 @@ function clearSpilled(root: string): void {
       rmSync(join(folder, name), { recursive: true, force: true });
     }
   } catch {
-    // A query that still writes.
+    // A query is still writing.
   }
 }
 
@@ -252,7 +259,7 @@ async function check(root: string): Promise<number> {
 
 try {
   process.exitCode = await run(process.argv.slice(2));
-  // Native threads must not keep a finished process alive.
+  // Native threads must not keep the process alive.
   process.exit();
 } catch (error) {
   const usage = error instanceof TypeError && 'code' in error;

@@ -1,4 +1,4 @@
-/** COPY as a server sets it up: which directories statements may name files of. */
+/** Configures COPY for a server: the directories whose files statements may name. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 
@@ -10,13 +10,16 @@ import type { Logger } from './observability/index.js';
 import type { Guard, Looks } from './session/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
 
-/** Absolute. */
+/** Absolute paths. */
 export interface CopyDirectories {
   readonly importRoot: string;
   readonly exportRoot: string;
 }
 
-/** The directories as configured; throws `StartError` for one that statements must not touch. */
+/**
+ * Returns the configured directories. Throws `StartError` for a directory that statements must not
+ * access.
+ */
 export function copyDirectories(root: string, config: Config): CopyDirectories {
   return {
     importRoot: directory(root, config, KEYS.copyRoot),
@@ -24,7 +27,7 @@ export function copyDirectories(root: string, config: Config): CopyDirectories {
   };
 }
 
-/** The jobs of COPY as the configuration sets them up. */
+/** Creates the COPY service from the configuration. */
 export function openCopy(
   directories: CopyDirectories,
   database: Database,
@@ -45,10 +48,10 @@ export function openCopy(
   });
 }
 
-/** How queries find out about texts in files. */
+/** Creates the schema detection for text files that queries read. */
 export function openTexts(root: string, config: Config): Looks {
   const texts = new TextFiles({
-    // The engine clears it when it opens the root.
+    // The engine clears this directory when it opens the root.
     directory: resolve(root, 'tmp', 'texts'),
     linesMax: config.get(KEYS.textAnalysisLines),
     diskKept: config.get(KEYS.diskWatermark),
@@ -56,7 +59,7 @@ export function openTexts(root: string, config: Config): Looks {
   return (ask, signal) => texts.look(ask, signal);
 }
 
-/** Relative ones lie below the root, but not where the database or its secrets are. */
+/** Relative paths are below the root. Directories of the database and its secrets are refused. */
 function directory(root: string, config: Config, key: Key<string>): string {
   const chosen = resolve(root, config.get(key));
   for (const taken of ['db', 'conf']) {
@@ -71,7 +74,7 @@ function directory(root: string, config: Config, key: Key<string>): string {
   return chosen;
 }
 
-/** Where links lead to, as far as the path is there. */
+/** Resolves symbolic links in the existing part of a path. */
 function real(path: string): string {
   try {
     return realpathSync(path);
@@ -81,7 +84,7 @@ function real(path: string): string {
   }
 }
 
-/** Whether one of two directories lies in the other. */
+/** Whether one directory contains the other. */
 function overlaps(one: string, other: string): boolean {
   const isInside = (path: string): boolean => path === '' || !/^\.\.(\/|$)/.test(path);
   return isInside(relative(one, other)) || isInside(relative(other, one));

@@ -1,4 +1,4 @@
-/** The certificates of the endpoints, each loaded anew when its files change. */
+/** The certificates of the endpoints. Each is reloaded when its files change. */
 import type { Config } from './config/index.js';
 import type { Logger } from './observability/index.js';
 import { certificateFiles, CredentialStore, type TlsEndpoint, TlsError } from './tls/index.js';
@@ -10,7 +10,7 @@ export class Encryption {
   readonly #logger: Logger;
   readonly #stores = new Map<TlsEndpoint, CredentialStore>();
 
-  /** Throws `ConfigError` or `TlsError` where an endpoint has no usable certificate. */
+  /** Throws `ConfigError` or `TlsError` if an endpoint has no usable certificate. */
   constructor(config: Config, logger: Logger) {
     this.#config = config;
     this.#logger = logger.child('tls');
@@ -22,12 +22,12 @@ export class Encryption {
     }
   }
 
-  /** `null`: the endpoint speaks plain text. */
+  /** `null` if the endpoint is not encrypted. */
   of(endpoint: TlsEndpoint): CredentialStore | null {
     return this.#stores.get(endpoint) ?? null;
   }
 
-  /** Loads what changes on disk, until `close`. */
+  /** Reloads certificates when files change, until `close`. */
   watch(): void {
     for (const store of this.#stores.values()) {
       store.watch(() => {
@@ -37,8 +37,8 @@ export class Encryption {
   }
 
   /**
-   * Reads every file; what cannot be used is logged and leaves the one before in use.
-   * False when there was such a file.
+   * Reads every file. An unusable certificate is logged, and the previous one remains in use.
+   * Returns false if there was one.
    */
   reload(): boolean {
     let allUsable = true;

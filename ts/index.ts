@@ -19,7 +19,7 @@ import {
   openDatabase,
   type OpenOptions,
 } from './engine/index.js';
-// Not through the folder's index: the server reads no arenas, and loads no Arrow.
+// Not through the directory's index, since the server reads no arenas and must not load Arrow.
 import { arenaToBatch } from './engine/arrow.js';
 import { TextFiles } from './ingest/index.js';
 import {
@@ -40,16 +40,16 @@ export { StartError } from './start-error.js';
 
 const USER = { name: 'admin', readOnly: false };
 
-/** A value of `$1`, `$2`, …: text in the type that the parameter has, or what has such a text. */
+/** A value of `$1`, `$2`, …: a string in the parameter's type, or a value that converts to one. */
 export type Parameter = string | number | bigint | boolean | Date | null;
 
-/** A database open in this process; no other process may open its root meanwhile. */
+/** A database open in this process; no other process can open its root at the same time. */
 export class EmbeddedDatabase {
   readonly #database: Database;
   readonly #copy: Copy;
   readonly #session: Session;
 
-  /** Use `open`. */
+  /** Internal; use `open`. */
   constructor(database: Database, copy: Copy, looks: Looks) {
     this.#database = database;
     this.#copy = copy;
@@ -69,7 +69,7 @@ export class EmbeddedDatabase {
     return new Table(batches);
   }
 
-  /** The same, one batch at a time; leaving the loop stops the query. */
+  /** Like `query`, but one batch at a time; leaving the loop cancels the query. */
   async *stream(sql: string, parameters: readonly Parameter[] = []): AsyncGenerator<RecordBatch> {
     const statement = await this.#session.prepare(sql);
     try {
@@ -93,7 +93,7 @@ export class EmbeddedDatabase {
     }
   }
 
-  /** Rows by the million: lines of CSV, committed at `finish`. */
+  /** Opens an appender for bulk loads: CSV lines, committed by `finish`. */
   async appender(spec: AppenderSpec): Promise<Appender> {
     return await this.#database.openAppender(spec);
   }
@@ -111,7 +111,7 @@ const NOTHING_COUNTED: Summary = {
   executeNanos: 0,
 };
 
-/** Opens a root directory, recovering what a crash left; the directory is made when missing. */
+/** Opens a root directory, with crash recovery; creates the directory if it does not exist. */
 export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
   const database = await openDatabase(options);
   const root = resolve(options.root);
@@ -126,7 +126,7 @@ export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
   return new EmbeddedDatabase(database, copy, looks);
 }
 
-/** Values come from JavaScript, too, where nothing checks their types. */
+/** JavaScript callers can pass values of any type. */
 function textOf(value: unknown, index: number): string | null {
   switch (typeof value) {
     case 'string':

@@ -1,10 +1,10 @@
-/** Insecure listeners are refused or reported before they open: never opened by accident. */
+/** Refuses or reports insecure listeners before they open, so that none is opened by accident. */
 import { type Config, type Endpoint, isLoopback, type Key, KEYS } from './config/index.js';
 import { hasSenderKeys, lineTcpRefusal } from './line-tcp/index.js';
 import { certificateFiles, type TlsEndpoint } from './tls/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
 
-/** An endpoint that asks for a login. */
+/** An endpoint that other machines may reach. */
 interface Door {
   readonly tls: TlsEndpoint;
   readonly enabled: Key<boolean>;
@@ -18,7 +18,10 @@ const DOORS: readonly Door[] = [
   { tls: 'line.tcp', enabled: KEYS.lineTcpEnabled, bindTo: KEYS.lineTcpBindTo },
 ];
 
-/** Throws where other machines could enter without a login, or in plain text against the rule. */
+/**
+ * Throws if other machines could connect without a login, or without encryption although it is
+ * required.
+ */
 export function refuseInsecureListeners(config: Config): void {
   const plain = plainTextListeners(config)[0];
   if (plain !== undefined && config.get(KEYS.requireTls)) {
@@ -58,7 +61,7 @@ export function refuseInsecureListeners(config: Config): void {
   }
 }
 
-/** Lines come without a login, but from owners of keys. */
+/** Without sender keys, the line protocol has no login. */
 function refuseOpenLines(config: Config, override: string): void {
   if (!hasSenderKeys(config) && isReachable(config, KEYS.lineTcpEnabled, KEYS.lineTcpBindTo)) {
     throw new StartError(
@@ -69,7 +72,10 @@ function refuseOpenLines(config: Config, override: string): void {
   }
 }
 
-/** With users and grants every door asks for a login; the administrator's must not be known. */
+/**
+ * With access control every endpoint requires a login, so the administrator's password must not be
+ * the default.
+ */
 function refuseKnownAdministrator(config: Config, override: string): void {
   const isKnown =
     config.get(KEYS.aclAdminEnabled) &&
@@ -84,7 +90,7 @@ function refuseKnownAdministrator(config: Config, override: string): void {
   }
 }
 
-/** The endpoints, as `key=address`, that other machines reach without encryption. */
+/** Endpoints, as `key=address`, that other machines can reach without encryption. */
 export function plainTextListeners(config: Config): string[] {
   return DOORS.filter(({ enabled, bindTo }) => isReachable(config, enabled, bindTo))
     .filter(({ tls }) => certificateFiles(config, tls) === null)

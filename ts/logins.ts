@@ -1,4 +1,4 @@
-/** Logins as the configuration wants them. */
+/** Logins as configured. */
 import {
   type Authenticator,
   createAuthenticator,
@@ -10,7 +10,7 @@ import {
 import { type Config, KEYS } from './config/index.js';
 import type { Logger } from './observability/index.js';
 
-/** With a `directory` users and grants count, and `http.user` does not. */
+/** With a `directory`, users and grants apply and `http.user` is ignored. */
 export function createLogins(config: Config, logger: Logger, directory?: Directory): Authenticator {
   const user = config.get(KEYS.httpUser);
   const password = config.get(KEYS.httpPassword);
@@ -25,7 +25,7 @@ export function createLogins(config: Config, logger: Logger, directory?: Directo
   });
 }
 
-/** Tells what about sign-on could be safer, at each start. */
+/** Logs at startup how sign-on could be more secure. */
 export function adviseOnLogins(config: Config, logger: Logger): void {
   const settings = readOidcSettings(config);
   for (const notice of settings === null ? [] : oidcAdvice(settings)) {

@@ -1,6 +1,6 @@
 /**
- * The composition root: reads the configuration, opens the database, starts every listener, and
- * stops them in the opposite order. Only the command line and the embedded library import it.
+ * The composition root: reads the configuration, opens the database and starts every listener, and
+ * stops them in reverse order. Only the command line and the embedded library import it.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,34 +45,34 @@ import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error
 
 export interface ServeOptions {
   readonly root: string;
-  /** Default `ROOT/conf/server.conf`. */
+  /** Default: `ROOT/conf/server.conf`. */
   readonly configFile?: string;
   readonly set?: readonly string[];
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** Fill an empty database with the demonstration data set. */
+  /** Whether to load the demonstration data set into an empty database. */
   readonly demo?: boolean;
-  /** Takes log lines; default standard error. */
+  /** Writes log lines; by default to standard error. */
   readonly writeLog?: (line: string) => void;
-  /** Takes progress texts of long steps. */
+  /** Receives progress messages of long steps. */
   readonly progress?: (text: string) => void;
 }
 
 export interface RunningServer {
-  /** `127.0.0.1:9000`; `off` when HTTP is disabled. */
+  /** `127.0.0.1:9000`; `off` if HTTP is disabled. */
   readonly httpAddress: string;
   readonly pgAddress: string;
   readonly database: Database;
   readonly logger: Logger;
-  /** HTTP is encrypted. */
+  /** Whether HTTP is encrypted. */
   readonly httpIsSecure: boolean;
   /**
-   * Reads configuration and certificates again. What cannot be used is logged, changes
-   * nothing, and makes the result false.
+   * Reads configuration and certificates again. Unusable settings are logged and not applied; the
+   * result is then false.
    */
   reload(): Promise<boolean>;
   /**
-   * Refuses new work, lets what runs end within `shutdown.timeout` and stops it then; resolves when
-   * everything is released. `step` receives what happens next.
+   * Refuses new work, and lets running work finish within `shutdown.timeout` before cancelling it.
+   * Resolves when all resources are released. `step` receives the name of each step.
    */
   close(step?: (what: StopStep) => void): Promise<void>;
   /** `shutdown.timeout` in milliseconds. */
@@ -80,17 +80,17 @@ export interface RunningServer {
 }
 
 /**
- * Of `shutdown.timeout`: what is kept for the last steps of a checkpoint, which are not given up,
- * and the end of the process itself.
+ * Part of `shutdown.timeout` reserved for the last steps of a checkpoint, which cannot be
+ * abandoned, and for the exit of the process.
  */
 const END_MS = 2_000;
-/** What the database gets at least; it gives up a checkpoint that takes longer. */
+/** Minimum time for closing the database; a checkpoint that takes longer is abandoned. */
 const MIN_CLOSE_MS = 200;
 
-/** Anything that listens. */
+/** Any listener. */
 type Listener = RunningHttp | RunningPgWire | RunningLineTcp;
 
-/** Those that listen. */
+/** The active listeners. */
 type Listeners = Map<ListenerName, Listener>;
 
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
@@ -174,7 +174,7 @@ function loadServerConfig(options: ServeOptions): Config {
   }
 }
 
-/** Whatever could be entered by accident is refused; certificates must be usable. */
+/** Refuses unintended access, and checks that certificates are usable. */
 function readCertificates(config: Config, logger: Logger): Encryption {
   try {
     refuseInsecureListeners(config);
@@ -188,7 +188,7 @@ function readCertificates(config: Config, logger: Logger): Encryption {
   }
 }
 
-/** Takes over what may change; null when something cannot be used, and then nothing did. */
+/** Applies the reloadable settings. Returns `null` if one is invalid; then nothing was applied. */
 async function reloadConfig(
   config: Config,
   database: Database,
@@ -272,7 +272,7 @@ function openFailure(root: string, error: unknown): StartError {
   });
 }
 
-/** What SHOW PARAMETERS answers. */
+/** Sets the rows of SHOW PARAMETERS. */
 function showParameters(database: Database, config: Config): void {
   database.setParameters(
     config.parameters().map((parameter) => ({
@@ -286,7 +286,7 @@ function showParameters(database: Database, config: Config): void {
   );
 }
 
-/** Undefined where access control is off: all may do all. */
+/** `undefined` if access control is off, so that every user may do everything. */
 async function openAccess(
   root: string,
   database: Database,
@@ -294,7 +294,7 @@ async function openAccess(
   logger: Logger,
 ): Promise<Access | undefined> {
   if (!config.get(KEYS.aclEnabled)) {
-    // A full disk does not keep a server from starting.
+    // A full disk must not prevent startup.
     await allowRefreshes(database).catch(() => undefined);
     return undefined;
   }
@@ -381,7 +381,7 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | keyof S
   };
 }
 
-/** `docs` of the package. */
+/** The package's `docs` directory. */
 function documentDirectory(): string {
   return fileURLToPath(new URL('../../docs', import.meta.url));
 }

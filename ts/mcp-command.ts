@@ -1,4 +1,4 @@
-/** The options of `tidemark mcp`. Secrets come by the environment or from files. */
+/** The options of `tidemark mcp`. Secrets come from the environment or from files. */
 import { readFileSync } from 'node:fs';
 
 import { reasonOf, StartError } from './start-error.js';
@@ -16,7 +16,7 @@ export interface AgentArguments {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Carries messages between standard input and output and a server until the client is gone. */
+/** Transfers messages between standard input/output and a server, until the client is gone. */
 export async function runMcp(given: AgentArguments, environment: Environment): Promise<void> {
   const url = readUrl(given.url ?? environment['TIDEMARK_URL'] ?? 'http://127.0.0.1:9000');
   const authorization = readAuthorization(given, environment);
@@ -66,7 +66,7 @@ function readAuthorization(given: AgentArguments, environment: Environment): str
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
-/** The file wins; its last line break is not part of it. */
+/** The file takes precedence; its trailing line break is removed. */
 function secret(
   file: string | undefined,
   variable: string | undefined,

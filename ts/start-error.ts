@@ -1,11 +1,11 @@
-/** What the command line can say without the engine: versions, and why a start failed. */
+/** Output of the command line that needs no engine: the version, and reasons of a failed start. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** `EX_CONFIG` of sysexits: the configuration must change before a start can succeed. */
+/** `EX_CONFIG` of sysexits: the configuration must be changed before the server can start. */
 export const EXIT_CONFIG = 78;
 
-/** Why the server does not start; the message is one line for the operator. */
+/** The reason why the server did not start; the message is one line for the operator. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly exitCode: number;
@@ -23,7 +23,7 @@ export function packageVersion(): string {
   return manifest.version;
 }
 
-/** One line: `EACCES: permission denied, mkdir '…'` → `permission denied`. */
+/** Shortens an error to one line: `EACCES: permission denied, mkdir '…'` → `permission denied`. */
 export function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (message.includes('native/index.js')) {

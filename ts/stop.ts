@@ -1,30 +1,33 @@
-/** How the listeners stop: new work is refused, what runs gets its time, then it is stopped. */
+/** Stops the listeners: new work is refused, running work gets some time and is then cancelled. */
 
-/** What a listener does at its end. */
+/** The operations for stopping a listener. */
 interface Stoppable {
-  /** Refuses new work; resolves when what runs has ended. */
+  /** Refuses new work; resolves when running work has ended. */
   drain(): Promise<void>;
-  /** Running statements are cancelled; their clients receive an error. */
+  /** Cancels running statements; their clients receive an error. */
   interrupt(): void;
-  /** Refuses new connections, and ends every open one. */
+  /** Refuses new connections, and closes every open one. */
   close(): Promise<void>;
 }
 
-/** What a stop that takes too long was about. */
+/** Steps of a stop, for the message if one takes too long. */
 export type StopStep =
   'statements that run' | 'answers of stopped statements' | 'the last checkpoint';
 
 interface Stop {
-  /** By their names. */
+  /** By name. */
   readonly listeners: ReadonlyMap<string, Stoppable>;
-  /** Stops every statement. */
+  /** Cancels every statement. */
   readonly stopWork: () => void;
-  /** From the signal to the end of the process. */
+  /** Milliseconds from the signal to the exit of the process. */
   readonly stopMs: number;
   readonly step: (what: StopStep) => void;
 }
 
-/** Of the whole time: for the answers of what was stopped, and 3 s for the last checkpoint. */
+/**
+ * Part of the total time reserved for the responses of cancelled statements, and 3 s for the last
+ * checkpoint.
+ */
 const REST_MS = 3_800;
 const ANSWERS_MS = 400;
 
@@ -44,7 +47,7 @@ export async function stopServing({ listeners: named, ...stop }: Stop): Promise<
   await Promise.all(listeners.map((listener) => listener.close()));
 }
 
-/** False when `work` takes longer. */
+/** Resolves to false if `work` takes longer. */
 async function within(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   let late: NodeJS.Timeout | undefined;
   const timer = new Promise<false>((resolve) => {

@@ -1,4 +1,5 @@
-//! How a call of JavaScript runs: here, on a runtime, off its threads; and how it ends.
+//! Runs calls from JavaScript: on the JavaScript thread, on a runtime, or on blocking threads; and
+//! settles their promises.
 
 use std::future::Future;
 use std::task::{Context, Poll, Waker};
@@ -20,7 +21,7 @@ pub(crate) fn sync<T>(
     .map_err(to_napi)
 }
 
-/// Runs a future on the coordinating runtime and answers its promise.
+/// Runs a future on the coordinating runtime and returns its promise.
 pub(crate) fn spawn<'env, T>(
     env: &'env Env,
     entry: &'static str,
@@ -32,7 +33,7 @@ where
     env.spawn_future(async move { guarded(entry, work).await.map_err(to_napi) })
 }
 
-/// A future whose panics are errors, and that a failure point may end.
+/// Wraps a future: panics become errors, and a failure point may end it.
 pub(crate) async fn guarded<T>(
     entry: &'static str,
     work: impl Future<Output = EngineResult<T>>,
@@ -44,8 +45,8 @@ pub(crate) async fn guarded<T>(
     guard::catch_async(entry, work).await
 }
 
-/// Runs a future on the database's own runtime, where queries run, and answers its promise:
-/// one hop between threads each way.
+/// Runs a future on the database's own runtime, where queries run, and returns its promise. This
+/// takes one thread switch each way.
 pub(crate) fn spawn_on<'env, R, T>(
     env: &'env Env,
     database: &Database,
@@ -62,8 +63,8 @@ where
     Ok(PromiseRaw::new(env.raw(), promise.raw()))
 }
 
-/// Polls a future once on the JavaScript thread, which saves waking two threads, and hands it to
-/// the database's runtime when that was not enough.
+/// Polls a future once on the JavaScript thread, which avoids waking two threads. If it is still
+/// pending, hands it to the database's runtime.
 pub(crate) fn start_here<'env, R, T>(
     env: &'env Env,
     database: &Database,
@@ -85,11 +86,11 @@ where
     }
 }
 
-/// Turns what the engine answers into what JavaScript gets, on the thread of JavaScript.
+/// Converts an engine result to a JavaScript value, on the JavaScript thread.
 pub(crate) type Made<R, T> = fn(&Env, R) -> napi::Result<T>;
 type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
 
-/// A promise that is settled in any case: a runtime that shuts down drops its tasks.
+/// A promise that is always settled, even if a runtime that shuts down drops its task.
 struct Settled<T: ToNapiValue> {
     deferred: Option<JsDeferred<T, Settle<T>>>,
 }
@@ -113,7 +114,7 @@ impl<T: ToNapiValue> Drop for Settled<T> {
     }
 }
 
-/// Runs a function that may block (it opens files, waits for a disk) off the runtime's threads.
+/// Runs a function that may block (opens files, waits for a disk) off the runtime's threads.
 pub(crate) fn spawn_blocking<'env, T>(
     env: &'env Env,
     entry: &'static str,
@@ -125,7 +126,7 @@ where
     spawn(env, entry, async move { guard::run_blocking(entry, work).await })
 }
 
-/// What crosses as JSON.
+/// Encodes a value as JSON.
 pub(crate) fn encode<T: Serialize>(value: &T) -> EngineResult<String> {
     serde_json::to_string(value).map_err(|error| EngineError::internal(error.to_string()))
 }
@@ -134,7 +135,7 @@ pub(crate) fn to_napi(error: EngineError) -> napi::Error {
     napi::Error::from_reason(error_text(error))
 }
 
-/// The one shape in which errors cross.
+/// Encodes an error as JSON, the only form in which errors cross the border.
 pub(crate) fn error_text(error: EngineError) -> String {
     let error = guard::outward(error);
     let json = serde_json::json!({

@@ -1,11 +1,11 @@
-//! The border between TypeScript and Rust: converts, and nothing else.
+//! The border between TypeScript and Rust: only converts.
 //!
-//! At most 30 functions (a test counts them). Small structured values cross as JSON text, rows
-//! as bytes. Every error is one JSON object `{code, message, start, end, detail, hint,
-//! retryable}`, which `ts/engine` alone reads. A JavaScript buffer is copied before a call
-//! leaves the JavaScript thread; a panic anywhere below becomes an `Internal` error.
+//! At most 30 functions (a test counts them). Small structured values cross as JSON, rows as bytes.
+//! Every error is a JSON object `{code, message, start, end, detail, hint, retryable}`, which only
+//! `ts/engine` reads. A JavaScript buffer is copied before a call leaves the JavaScript thread; a
+//! panic anywhere below becomes an `Internal` error.
 
-// napi's macros expand to unsafe code; nothing written here is.
+// The macros of napi expand to unsafe code; this crate contains no other.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod calls;
@@ -34,10 +34,10 @@ use crate::calls::{
 #[global_allocator]
 static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
 
-/// How long the end of a database waits for its log to be read.
+/// How long closing a database waits for its log lines to be delivered.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Arms failure points before the first call; [`open_database`] answers a malformed list.
+/// Arms failure points before the first call; [`open_database`] reports a malformed list.
 #[napi_derive::module_init]
 fn arm_failure_points() {
     drop(failpoint::arm_from_environment());
@@ -47,21 +47,22 @@ fn arm_failure_points() {
 #[napi]
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Version of the on-disk format: its first number.
+/// Major version of the on-disk format.
 #[napi]
 pub const FORMAT_MAJOR: u32 = tidemark_engine::FORMAT_VERSION.0;
 
-/// Its second number.
+/// Minor version of the on-disk format.
 #[napi]
 pub const FORMAT_MINOR: u32 = tidemark_engine::FORMAT_VERSION.1;
 
-/// Reads all of a root that no server uses and compares every checksum: a JSON list of damages.
+/// Reads all data of a root that is not in use, and verifies every checksum. Returns a JSON list of
+/// damages.
 #[napi(catch_unwind)]
 pub fn check_root(env: &Env, root: String) -> napi::Result<PromiseRaw<'_, String>> {
     spawn_blocking(env, "check_root", move || encode(&tidemark_engine::check_root(root.as_ref())?))
 }
 
-/// Hands log lines to `sink` as JSON lists, in batches, from now on. Never blocks the engine.
+/// Delivers log lines to `sink` as JSON lists, in batches, from now on. Never blocks the engine.
 #[napi(catch_unwind)]
 pub fn set_log_sink(sink: Function<'_, FnArgs<(String,)>, ()>) -> napi::Result<()> {
     let sink = sink.build_threadsafe_function().weak::<true>().build()?;
@@ -96,18 +97,18 @@ pub fn open_database(env: &Env, options: String) -> napi::Result<PromiseRaw<'_, 
     })
 }
 
-/// A query with parameters that a text is one of, and what they are in it.
+/// A parameterized query extracted from SQL text, with the values of its parameters.
 #[napi(object, object_from_js = false)]
 pub struct NativeLifted {
-    /// Its text.
+    /// The SQL text with parameters.
     pub text: String,
-    /// The types of the parameters; null for texts.
+    /// Types of the parameters; null for strings.
     pub types: Vec<Either<&'static str, Null>>,
-    /// Their values.
+    /// Values of the parameters.
     pub values: Vec<String>,
 }
 
-/// Takes the literals that parameters replace out of a text; null where there are none.
+/// Replaces the literals of an SQL text with parameters; returns null if none can be replaced.
 #[napi(catch_unwind)]
 pub fn lift_literals(text: String) -> napi::Result<Option<NativeLifted>> {
     let lifted = |LiftedQuery { text, types, values }: LiftedQuery<'_>| NativeLifted {
@@ -146,7 +147,7 @@ impl NativeDatabase {
         spawn_on(env, &self.database, work, |_, prepared| Ok(prepared))
     }
 
-    /// The table's columns and partitioning as JSON, or null.
+    /// Returns the table's columns and partitioning as JSON, or null.
     #[napi(catch_unwind)]
     pub fn table_metadata<'env>(
         &self,
@@ -159,8 +160,8 @@ impl NativeDatabase {
         })
     }
 
-    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec`
-    /// or a `CopySpec`, which takes the INSERT whose rows are copied in.
+    /// Opens an appender. `spec` is the JSON of an `AppenderSpec`, `LinesSpec`, `ColumnsSpec` or
+    /// `CopySpec`; `insert` is the INSERT of a COPY.
     #[napi(catch_unwind)]
     pub fn open_appender<'env>(
         &self,
@@ -177,16 +178,16 @@ impl NativeDatabase {
         })
     }
 
-    /// Stops a query, or ends a handoff; false when none has this id. `gently`: what runs in a
-    /// handoff may end first.
+    /// Cancels a query or revokes a handoff; returns false for an unknown id. With `gently`, the
+    /// running statement of a handoff may finish first.
     #[napi(catch_unwind)]
     pub fn cancel_query(&self, query_id: BigInt, gently: Option<bool>) -> napi::Result<bool> {
         let (id, gently) = (query_id.get_u64().1, gently.unwrap_or_default());
         sync("cancel_query", || Ok(self.database.cancel_query(id, gently)))
     }
 
-    /// Answers the client of a socket, which no other code reads or writes until the promise is
-    /// settled. `spec` is the JSON of a `HandoffSpec`, which names the statements in their order.
+    /// Serves the client of a socket. No other code may read or write the socket until the promise
+    /// is settled. `spec` is the JSON of a `HandoffSpec`, which lists the statements in order.
     #[napi(catch_unwind)]
     pub fn hand_off<'env>(
         &self,
@@ -195,7 +196,8 @@ impl NativeDatabase {
         spec: String,
         statements: Vec<ClassInstance<'_, NativeStatement>>,
     ) -> napi::Result<PromiseRaw<'env, NativeHandoffResult>> {
-        // At once: the descriptor may be another connection's later, and a handoff can be revoked.
+        // Synchronously: the descriptor may later belong to another connection, and the handoff can
+        // be revoked from now on.
         let handoff = sync("lend", || {
             let statements = statements.iter().map(|one| one.get()).collect::<EngineResult<_>>()?;
             Handoff::take(&self.database, descriptor, spec.as_bytes(), statements)
@@ -203,8 +205,7 @@ impl NativeDatabase {
         spawn_on(env, &self.database, handoff.run(), NativeHandoffResult::new)
     }
 
-    /// Counters and gauges, what is known to be damaged, and the running queries, as a JSON
-    /// object.
+    /// Returns counters and gauges, known damage, and the running queries as a JSON object.
     #[napi(catch_unwind)]
     pub fn observe(&self) -> napi::Result<String> {
         sync("observe", || encode(&self.database.observe()))
@@ -221,7 +222,7 @@ impl NativeDatabase {
         })
     }
 
-    /// Durable records of one kind.
+    /// Returns the durable records of one kind.
     #[napi(catch_unwind)]
     pub fn load_records<'env>(
         &self,
@@ -235,7 +236,7 @@ impl NativeDatabase {
         })
     }
 
-    /// Commits records; those without a value are deleted. Answers the new epoch.
+    /// Commits records; those without a value are deleted. Returns the new epoch.
     #[napi(catch_unwind)]
     pub fn commit_records<'env>(
         &self,
@@ -251,14 +252,14 @@ impl NativeDatabase {
         })
     }
 
-    /// Effective configuration for SHOW PARAMETERS: a JSON list of `Setting`.
+    /// Sets the effective configuration for SHOW PARAMETERS: a JSON list of `Setting`.
     #[napi(catch_unwind)]
     pub fn set_parameters(&self, list: String) -> napi::Result<()> {
         sync("set_parameters", || self.database.set_parameters(list.as_bytes()))
     }
 
-    /// Stops what runs, checkpoints, releases the root, within about so many milliseconds; the log
-    /// reports it. It fails where something acknowledged may not be durable.
+    /// Stops running work, checkpoints and releases the root, within roughly this many
+    /// milliseconds; the log reports it. Fails if acknowledged data may not be durable.
     #[napi(catch_unwind)]
     pub fn close<'env>(
         &self,
@@ -275,20 +276,20 @@ impl NativeDatabase {
     }
 }
 
-/// What comes back when a handoff ends.
+/// State returned when a handoff ends.
 #[napi(object, object_from_js = false)]
 pub struct NativeHandoffResult {
-    /// What the client sent and was not answered.
+    /// Bytes that the client sent and that were not answered.
     pub bytes: Buffer,
-    /// What the client is to be sent before anything else.
+    /// Bytes to send to the client before anything else.
     pub unsent: Buffer,
-    /// The statement that was executed last, where no Sync was answered since.
+    /// Index of the statement executed last, if no Sync followed.
     pub last: Option<u32>,
-    /// Why it failed, as errors cross; its client has not been answered that.
+    /// Error of that statement as JSON, if it failed; not sent to the client yet.
     pub failure: Option<String>,
-    /// Its rows, where they are more than one chunk; none of them was sent.
+    /// Rows of that statement if they exceed one chunk; none of them has been sent.
     pub reply: Option<NativeReply>,
-    /// Microseconds that each execution took.
+    /// Duration of each execution in microseconds.
     pub micros: Uint32Array,
 }
 
@@ -315,7 +316,7 @@ pub struct NativeTransaction {
 
 #[napi]
 impl NativeTransaction {
-    /// Commits; answers the new epoch, or null when there was nothing to commit.
+    /// Commits; returns the new epoch, or null if there was nothing to commit.
     #[napi(catch_unwind)]
     pub fn commit<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<BigInt>>> {
         let (database, transaction) = (Arc::clone(&self.database), Arc::clone(&self.transaction));
@@ -324,7 +325,7 @@ impl NativeTransaction {
         })
     }
 
-    /// Forgets everything, or what came after a savepoint.
+    /// Discards all rows, or those added after a savepoint.
     #[napi(catch_unwind)]
     pub fn rollback(&self, savepoint: Option<u32>) -> napi::Result<()> {
         sync("transaction_rollback", || match savepoint {
@@ -333,7 +334,7 @@ impl NativeTransaction {
         })
     }
 
-    /// Marks this moment; answers what `rollback` takes to come back to it.
+    /// Creates a savepoint; returns the number to pass to `rollback`.
     #[napi(catch_unwind)]
     pub fn savepoint(&self) -> napi::Result<u32> {
         sync("transaction_savepoint", || self.transaction.savepoint())
@@ -343,7 +344,7 @@ impl NativeTransaction {
 /// A durable record.
 #[napi(object)]
 pub struct NativeRecord {
-    /// Its key, unique in its kind.
+    /// Its key, unique within its kind.
     pub key: String,
     /// Its bytes.
     pub value: Option<Buffer>,
@@ -355,12 +356,12 @@ impl From<(String, Vec<u8>)> for NativeRecord {
     }
 }
 
-/// The answer of `prepare`.
+/// Result of `prepare`.
 #[napi(object, object_from_js = false)]
 pub struct NativePrepared {
     /// The statement.
     pub statement: NativeStatement,
-    /// What it is: the JSON of a `StatementDescription`.
+    /// The JSON of a `StatementDescription`.
     pub description: String,
 }
 
@@ -387,18 +388,20 @@ impl NativeStatement {
 pub struct NativeChunk {
     /// The bytes.
     pub bytes: ArrayBuffer<'static>,
-    /// Rows in them.
+    /// Number of rows in them.
     pub rows: f64,
 }
 
-/// Bytes from which a chunk is one long row, which is not copied.
+/// Bytes from which a chunk is assumed to be one long row and is not copied.
 const LONG_ROW_BYTES: usize = 4 << 20;
 
 impl NativeChunk {
-    /// Copies the bytes into memory of the JavaScript heap, which is collected as it fills; memory
-    /// of ours in its hands waits for the next collection, whatever brings it about. Of 10 M rows
-    /// read at full speed 19 MiB are held as JSON and 1 as CSV, and were 29 and 25. A long row is
-    /// handed over as it is: to copy 64 MiB keeps JavaScript's thread for more than 50 ms.
+    /// Copies the bytes to the JavaScript heap, which is collected as it fills. Memory of ours that
+    /// JavaScript references would be freed only at the next collection, whatever triggers that.
+    ///
+    /// While 10 M rows are read at full speed, 19 MiB are held as JSON and 1 MiB as CSV; without
+    /// copying it was 29 and 25 MiB. A long row is passed without copying: copying 64 MiB blocks
+    /// the JavaScript thread for more than 50 ms.
     fn new(env: &Env, Chunk { bytes, rows }: Chunk) -> napi::Result<Self> {
         let bytes = match bytes.len() {
             LONG_ROW_BYTES.. => ArrayBuffer::from_data(env, bytes)?,
@@ -408,21 +411,21 @@ impl NativeChunk {
     }
 }
 
-/// The answer of `execute`: the first rows, and either the summary (JSON) or the rest. Then the
-/// answers of the rest: rows, or at the end the summary.
+/// Result of `execute`: the first rows, and either the summary (JSON) or a stream of the remaining
+/// rows. Also the result of reading the stream: rows, or the summary at the end.
 #[napi(object, object_from_js = false)]
 pub struct NativeReply {
     /// The first rows.
     pub chunk: Option<NativeChunk>,
-    /// Totals, when nothing follows.
+    /// Totals, if no rows follow.
     pub summary: Option<String>,
-    /// The rest.
+    /// The remaining rows, if any.
     pub stream: Option<NativeResultStream>,
-    /// The numbers that rows were given, as JSON, where they were.
+    /// Sequence values assigned to the rows, as JSON, if any.
     pub drawn: Option<String>,
-    /// What the rows are of a change, as JSON.
+    /// The change that the rows belong to, as JSON, for a change feed.
     pub change: Option<String>,
-    /// The epoch as long as which the same question has the same answer.
+    /// The epoch in which every identical request gets the same reply, if any.
     pub kept_for: Option<f64>,
 }
 
@@ -441,14 +444,15 @@ impl NativeReply {
 
 #[napi]
 impl NativeStatement {
-    /// The newest epoch, if preparing it anew would surely give the same description.
+    /// Returns the newest epoch if preparing the statement again would certainly give the same
+    /// description.
     #[napi(catch_unwind)]
     pub fn current_epoch(&self) -> napi::Result<Option<f64>> {
         sync("current_epoch", || Ok(self.get()?.current_epoch().map(|epoch| epoch as f64)))
     }
 
-    /// Runs the statement. `parameters` is one row of them, as `ts/engine/parameters.ts` writes
-    /// it; `options` the JSON of `ExecuteOptions`.
+    /// Executes the statement. `parameters` is one parameter row as written by
+    /// `ts/engine/parameters.ts`; `options` is the JSON of `ExecuteOptions`.
     #[napi(catch_unwind)]
     pub fn execute<'env>(
         &self,
@@ -459,7 +463,7 @@ impl NativeStatement {
         let statement = self.get().map_err(to_napi)?;
         let database = Arc::clone(statement.database());
         let here = statement.is_immediate();
-        // Before the caller goes on, so that a request to cancel it finds it.
+        // Synchronously, so that a cancel request finds it.
         let (options, registration) = sync("execute", || {
             let options: ExecuteOptions = given(options.as_bytes(), "options")?;
             let registration = statement.register(&options)?;
@@ -477,7 +481,7 @@ impl NativeStatement {
         }
     }
 
-    /// Runs an INSERT for many rows of parameters in the same form, in one commit.
+    /// Executes an INSERT for many parameter rows in the same encoding, in one commit.
     #[napi(catch_unwind)]
     pub fn execute_batch<'env>(
         &self,
@@ -491,7 +495,7 @@ impl NativeStatement {
         spawn_on(env, &database, work, NativeReply::new)
     }
 
-    /// Lets the plan and its snapshot go.
+    /// Releases the plan and its snapshot.
     #[napi(catch_unwind)]
     pub fn close(&self) -> napi::Result<()> {
         sync("statement_close", || {
@@ -509,8 +513,8 @@ pub struct NativeResultStream {
 
 #[napi]
 impl NativeResultStream {
-    /// The next chunk, of at most `max_rows` rows when the query was opened with a row limit; at
-    /// the end the summary.
+    /// Returns the next chunk, of at most `max_rows` rows if the query was opened with a row limit;
+    /// at the end the summary.
     #[napi(catch_unwind)]
     pub fn next<'env>(
         &self,
@@ -538,7 +542,7 @@ impl NativeResultStream {
     }
 }
 
-/// Bytes on their way into tables.
+/// Accepts bytes to be written into tables.
 #[napi]
 pub struct NativeAppender {
     database: Arc<Database>,
@@ -547,9 +551,9 @@ pub struct NativeAppender {
 
 #[napi]
 impl NativeAppender {
-    /// Queues bytes, copied before this returns; answers bytes and rows so far as JSON.
-    /// `memory`: that of the bytes, which is free afterwards. Or reads messages that a WebSocket
-    /// keeps; answers a `MessagesProgress`.
+    /// Queues bytes, which are copied before this returns, and returns the progress as JSON.
+    /// `memory`: the buffer of the bytes, which is detached and freed. With a WebSocket instead of
+    /// bytes, reads the messages it has queued and returns a `MessagesProgress`.
     #[napi(catch_unwind)]
     pub fn write<'env>(
         &self,
@@ -562,7 +566,7 @@ impl NativeAppender {
             Either::A(bytes) => {
                 let bytes = bytes.to_vec();
                 memory.map(ArrayBuffer::detach).transpose()?;
-                // Queueing is short, and most often there is room.
+                // Queueing is short, and usually there is queue space.
                 let work = guarded("append", async move { encode(&appender.write(bytes).await?) });
                 start_here(env, &self.database, work, |_, progress| Ok(progress))
             }
@@ -573,7 +577,7 @@ impl NativeAppender {
         }
     }
 
-    /// Ends one text and begins another in the same commit; answers what was read of the first.
+    /// Ends one CSV input and begins another in the same commit; returns the report on the first.
     #[napi(catch_unwind)]
     pub fn next_text<'env>(
         &self,
@@ -584,8 +588,9 @@ impl NativeAppender {
         spawn(env, "append_text", async move { encode(&appender.next_text(csv.as_bytes()).await?) })
     }
 
-    /// Commits; answers the report as JSON. Of lines and columns, the first call answers what they
-    /// would change. `split`: a plan of several commits is given up for one of the first.
+    /// Commits and returns the report as JSON. For line protocol and the columnar protocol, the
+    /// first call returns the planned changes. `split`: replaces the plan of several commits with
+    /// one for the first.
     #[napi(catch_unwind)]
     pub fn finish<'env>(
         &self,
@@ -597,7 +602,7 @@ impl NativeAppender {
         spawn(env, "append_finish", async move { encode(&appender.finish(split).await?) })
     }
 
-    /// Leaves no trace.
+    /// Discards all data.
     #[napi(catch_unwind)]
     pub fn abort<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, ()>> {
         let appender = Arc::clone(&self.appender);
@@ -605,43 +610,44 @@ impl NativeAppender {
     }
 }
 
-/// Reads the frames that the client of a WebSocket sends.
+/// Reads frames that a WebSocket client sends.
 #[napi]
 pub struct NativeWebSocket {
     reader: WebSocketReader,
-    /// Messages for an appender, which never become JavaScript's.
+    /// Message queue for an appender; the messages never reach JavaScript.
     kept: Option<Arc<Messages>>,
 }
 
-/// What bytes of a WebSocket came to.
+/// Result of receiving bytes from a WebSocket.
 #[napi(object, object_from_js = false)]
 pub struct NativeReceived<'env> {
-    /// Messages that are whole, unless they are kept.
+    /// Complete messages, unless they are queued for an appender.
     pub messages: Vec<BufferSlice<'env>>,
-    /// Messages that are kept.
+    /// Number of messages queued for the appender.
     pub kept: u32,
-    /// Bytes of them.
+    /// Bytes of these messages.
     pub kept_bytes: f64,
-    /// What the client is to be sent.
+    /// Bytes to send to the client, if any.
     pub reply: Option<Buffer>,
-    /// Whether nothing follows.
+    /// Whether no more data follows.
     pub is_over: bool,
-    /// The code to close the connection with where the client broke a rule.
+    /// Close code of the connection, if the client violated the protocol.
     pub close_code: Option<u16>,
-    /// Which one.
+    /// The violation.
     pub reason: Option<String>,
 }
 
 #[napi]
 impl NativeWebSocket {
-    /// No message may be longer. `keeps`: they are for an appender.
+    /// `most_message_bytes` limits the message size. `keeps`: messages are queued for an appender.
     #[napi(constructor, catch_unwind)]
     pub fn new(most_message_bytes: u32, keeps: bool) -> Self {
         let reader = WebSocketReader::new(most_message_bytes as usize);
         Self { reader, kept: keeps.then(Arc::default) }
     }
 
-    /// Takes what came. The memory is free afterwards: what waits for the collector makes it run.
+    /// Processes received bytes. Their memory is freed immediately; otherwise it would trigger
+    /// garbage collections.
     #[napi(catch_unwind)]
     pub fn receive<'env>(
         &mut self,

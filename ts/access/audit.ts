@@ -1,8 +1,8 @@
 /**
- * The audit log: who came in or was refused, what changed. One JSON line per event in a file of its
- * own; each line carries a digest of itself and of the line before, so that a line taken out or
- * changed is detected. A file that is full becomes `audit.jsonl.1`, the one before `.2`, and so on;
- * the chain goes on from file to file.
+ * The audit log: logins, refused logins and changes. Each event is one JSON line in a separate
+ * file. Each line carries a digest of itself and of the previous line, so that a removed or changed
+ * line is detected. A full file is renamed to `audit.jsonl.1`, the previous one to `.2`, and so on.
+ * The chain continues across files.
  */
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -10,26 +10,26 @@ import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promi
 export type AuditFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 const FIRST = '0'.repeat(64);
-/** Characters of one value; what a client sends must not fill the disk. */
+/** Maximum characters of one value, so that client input cannot fill the disk. */
 const MAX_VALUE_LENGTH = 8 * 1024;
-/** Only the server's user reads who did what. */
+/** Only the server's OS user may read the audit log. */
 const MODE = 0o600;
 
 export interface AuditSetting {
-  /** Bytes of one file; 0: one file for ever. */
+  /** Maximum bytes of one file; 0 disables rotation. */
   readonly fileBytes: number;
-  /** Files kept, the current one among them. */
+  /** Number of files to keep, including the current one. */
   readonly files: number;
   /** Called when a line cannot be written. */
   readonly failed: (error: unknown) => void;
   /**
-   * Receives the end of the chain, from time to time: kept elsewhere, it shows whether the end of
-   * the log, or all of it, was replaced.
+   * Receives the end of the chain at intervals. Stored elsewhere, it reveals whether the end of the
+   * log, or all of it, was replaced.
    */
   readonly anchor?: (end: ChainEnd) => void;
 }
 
-/** The last line that was written. */
+/** The last written line. */
 export interface ChainEnd {
   readonly sequence: number;
   readonly hash: string;
@@ -37,7 +37,7 @@ export interface ChainEnd {
 
 const ANCHOR_MS = 10 * 60_000;
 
-/** Lines kept while they cannot be written. */
+/** Maximum lines buffered in memory while the log cannot be written. */
 const MAX_WAITING = 10_000;
 
 export class AuditLog {
@@ -72,13 +72,13 @@ export class AuditLog {
     }, ANCHOR_MS).unref();
   }
 
-  /** Goes on with the chain that is there. */
+  /** Continues the existing chain. */
   static async open(path: string, setting: AuditSetting): Promise<AuditLog> {
     const end = (await endOf(path)) ?? { ...((await endOf(`${path}.1`)) ?? NO_LINES), bytes: 0 };
     return new AuditLog(path, setting, { ...end, file: await openFile(path) });
   }
 
-  /** Takes an event; it is written in its turn. */
+  /** Queues an event; events are written in order. */
   write(event: string, user: string, fields: AuditFields = {}): void {
     this.#sequence += 1;
     const entry = {
@@ -98,12 +98,14 @@ export class AuditLog {
     this.#enqueue();
   }
 
-  /** Resolves when everything taken is with the operating system, or cannot be brought there. */
+  /**
+   * Resolves when every queued event has been written to the operating system, or the write failed.
+   */
   async flush(): Promise<void> {
     await this.#queue;
   }
 
-  /** Whether the log can be written; what could not be written before is tried again. */
+  /** Whether the log can be written; retries events whose write failed before. */
   async isWritable(): Promise<boolean> {
     await this.#queue;
     if (this.#waiting.length > 0) {
@@ -120,7 +122,7 @@ export class AuditLog {
     await this.#file.close();
   }
 
-  /** Tells the end of the chain, unless it is where it was. */
+  /** Reports the end of the chain if it changed. */
   #anchor(): void {
     if (this.#written.sequence !== this.#reported) {
       this.#reported = this.#written.sequence;
@@ -148,7 +150,7 @@ export class AuditLog {
     }
   }
 
-  /** The current file steps back, and those before it as far as they are in its way. */
+  /** Renames the current file to `.1`, and shifts older files only as far as needed. */
   async #rotate(): Promise<void> {
     const at = (number: number): string =>
       number === 0 ? this.#path : `${this.#path}.${String(number)}`;
@@ -170,7 +172,7 @@ export class AuditLog {
   }
 }
 
-/** Where a file's chain ends. */
+/** The end of a file's chain. */
 interface End {
   readonly bytes: number;
   readonly last: string;
@@ -179,11 +181,11 @@ interface End {
 
 const NO_LINES: End = { bytes: 0, last: FIRST, sequence: 0 };
 
-/** Null for a file without a whole line. */
+/** Returns `null` for a file without a complete line. */
 async function endOf(path: string): Promise<End | null> {
   const text = await readFile(path, 'utf8').catch(() => '');
   const lines = text.split('\n').filter((line) => line !== '');
-  // A line that a crash cut off begins no new one.
+  // A line truncated by a crash is terminated, so that the next event starts on a new line.
   if (text !== '' && !text.endsWith('\n')) {
     const file = await openFile(path);
     await file.appendFile('\n');
@@ -237,7 +239,10 @@ function cut<T>(value: T): T | string {
     : value;
 }
 
-/** Logs are read in terminals: JSON escapes what is below a blank, and this what lies above. */
+/**
+ * Logs are read in terminals. JSON escapes control characters below U+0020; this function escapes
+ * those above.
+ */
 function escaped(json: string): string {
   return json.replace(/[\u007f-\u009f\u2028\u2029]/g, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

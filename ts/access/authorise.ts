@@ -1,13 +1,15 @@
-/** From what a statement touches to yes or `AccessDenied`. */
+/** Authorisation: checks the accesses of a statement, and throws `AccessDenied`. */
 import { type Access, DatabaseError, type Owner } from '../session/index.js';
 import { refusal } from './model.js';
 import type { Rights } from './store.js';
 
-/** A view is read as a whole, and so is a definition; no grant on columns reaches that far. */
+/** Represents the object as a whole: a view or a definition. Column grants do not cover it. */
 export const WHOLE = '*';
 const NO_OWNER: Owner = { name: '', id: '' };
 
-/** Throws when `rights` do not cover all of it. `ownerOf`: what the owner of a view may do. */
+/**
+ * Throws unless `rights` cover all accesses. `rightsOfOwner` returns the rights of a view's owner.
+ */
 export function authorise(
   rights: Rights,
   accesses: readonly Access[],
@@ -20,7 +22,7 @@ export function authorise(
         check(rights, access);
       }
     } else if (!isGranted(rightsOfOwner(owner ?? NO_OWNER), access)) {
-      // A reader of a view does not learn what it reads.
+      // The message does not reveal which tables the view reads.
       throw denied('SELECT', `${view}, whose owner lacks a right it needs`);
     }
   }
@@ -40,7 +42,7 @@ function isGranted(rights: Rights, access: Access): boolean {
   return rights.all || refusal(rights.sets, access) === null;
 }
 
-/** `Access denied [SELECT on t(c)]`, whether the object is there or not. */
+/** `Access denied [SELECT on t(c)]`. The message is the same whether or not the object exists. */
 export function denied(permission: string, object = ''): DatabaseError {
   const on = object === '' ? '' : ` on ${object}`;
   return new DatabaseError({ code: 'AccessDenied', message: `Access denied [${permission}${on}]` });

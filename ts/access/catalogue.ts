@@ -1,7 +1,7 @@
-/** Every permission there is, and what it can be granted on. */
+/** Every permission, and the levels it can be granted on. */
 import type { Permission } from '../engine/types.js';
 
-/** Where a grant lies: everywhere, on a table or view as a whole, on columns. */
+/** The level of a grant: the database, a whole table or view, or columns. */
 export type Level = 'database' | 'table' | 'column';
 
 interface PermissionKind {
@@ -107,11 +107,14 @@ const LISTS = [
 type Catalogued = (typeof LISTS)[number][1][number];
 type Checked<Name extends Catalogued> = Name;
 
-/** Everything, with what later versions add; may assume any service account. */
+/**
+ * Covers every permission, including those added in later versions, and the right to assume any
+ * service account.
+ */
 export const DATABASE_ADMIN = 'DATABASE ADMIN';
 /** Represents every permission of the level it is granted at. */
 export const ALL = 'ALL';
-/** Held on one service account, not on data. */
+/** Granted on a service account, not on data. */
 export const ASSUME = 'ASSUME SERVICE ACCOUNT';
 
 const KINDS: ReadonlyMap<string, PermissionKind> = new Map(
@@ -121,7 +124,7 @@ const KINDS: ReadonlyMap<string, PermissionKind> = new Map(
   ].map((kind) => [kind.name, kind]),
 );
 
-/** A permission of the engine; one that is missing above does not compile. */
+/** A permission of the engine. A permission missing from the list above is a compile error. */
 export function permissionKind(name: Checked<Permission>): PermissionKind;
 export function permissionKind(name: string): PermissionKind | undefined;
 export function permissionKind(name: string): PermissionKind | undefined {
@@ -132,7 +135,7 @@ export function hasLevel(name: string, level: Level): boolean {
   return KINDS.get(name)?.levels.includes(level) === true;
 }
 
-/** What `ALL` means at a level. */
+/** The permissions that `ALL` covers at a level. */
 export function permissionsAt(level: Level): readonly string[] {
   const names = [...KINDS.values()].filter(({ levels }) => levels.includes(level));
   return names.map(({ name }) => name).filter((name) => name !== DATABASE_ADMIN);

@@ -1,7 +1,7 @@
 /**
- * What a change of the catalog means to rights: who creates an object owns it, its grants go along
- * when it is renamed, and end with it. What is about to happen is recorded before it does, so that
- * a crash in between leaves no grants to whatever gets the name next.
+ * How schema changes affect rights. The creator of an object owns it. Grants follow a rename and
+ * are removed with the object. An intent is recorded before the change, so that after a crash no
+ * grants apply to a later object of the same name.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -34,10 +34,10 @@ type Effect =
       readonly owner: string | null;
     }
   | {
-      /** Columns that are dropped or renamed, in any order: identities show which became which. */
+      /** Columns that are dropped or renamed, in any order; column ids determine the new names. */
       readonly effect: 'move columns';
       readonly table: string;
-      /** All that the statement names. */
+      /** All column names in the statement. */
       readonly names: readonly string[];
       readonly before: readonly Column[];
     };
@@ -51,14 +51,14 @@ const DROPS: ReadonlySet<string> = new Set([
 
 export class Changes {
   readonly #context: AccessContext;
-  /** Names are given and taken one statement after the other. */
+  /** Schema changes run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(context: AccessContext) {
     this.#context = context;
   }
 
-  /** Brings grants in line with what a process did before it ended. */
+  /** Completes the grant changes of statements that a previous process did not finish. */
   async settle(): Promise<void> {
     const { store, database } = this.#context;
     const intents = [...store.intents()];
@@ -87,14 +87,18 @@ export class Changes {
     }
     return await this.#next(change.principal, effects, async () => {
       if (makesView(tree)) {
-        // As rights are now: the view may be there already, and belong to another user.
+        // Checked against the current rights: the view may already exist and belong to another
+        // user.
         viewOwner(this.#context, change.principal, tree);
       }
       return await run();
     });
   }
 
-  /** Runs what makes a table without a statement, and gives it to its owner. */
+  /**
+   * Runs an operation that creates tables or columns without a statement, and grants them to their
+   * owner.
+   */
   async create<T>(
     principal: Principal,
     targets: readonly ImportTarget[],
@@ -108,7 +112,7 @@ export class Changes {
     return await this.#next(principal, effects, run);
   }
 
-  /** Throws where a new table could not have an owner. */
+  /** Throws if a new table could not have an owner. */
   requireOwner(principal: Principal, { table, creates, owner }: ImportTarget): void {
     if (creates) {
       this.#checkOwners(principal, [{ effect: 'create', table, owner }]);
@@ -128,7 +132,7 @@ export class Changes {
   ): Promise<T> {
     const { store, database } = this.#context;
     const before = await readSchema(database);
-    // IF EXISTS and IF NOT EXISTS may change nothing.
+    // With IF EXISTS or IF NOT EXISTS, a statement may change nothing.
     const possible = effects
       .filter((effect) => isPossible(effect, before))
       .map((effect) => withBefore(effect, before));
@@ -171,7 +175,7 @@ export class Changes {
   }
 }
 
-/** Whether a statement could do it, seen before it runs. */
+/** Whether the effect is possible, checked before the statement runs. */
 function isPossible(effect: Effect, before: CurrentSchema): boolean {
   switch (effect.effect) {
     case 'create':
@@ -191,7 +195,7 @@ function withBefore(effect: Effect, before: CurrentSchema): Effect {
     : effect;
 }
 
-/** Whether what was possible came about. */
+/** Whether the effect took place. */
 function happened(effect: Effect, now: CurrentSchema): boolean {
   switch (effect.effect) {
     case 'create':
@@ -207,7 +211,7 @@ function happened(effect: Effect, now: CurrentSchema): boolean {
   }
 }
 
-/** The names that columns have now, by those they had; null for columns that are gone. */
+/** Maps previous column names to current ones; `null` for dropped columns. */
 function moves(before: readonly Column[], now: readonly Column[]): Map<string, string | null> {
   const names = new Map(now.map(({ id, name }) => [id, name]));
   const moved = before.map(({ id, name }) => [name, names.get(id) ?? null] as const);
@@ -215,8 +219,8 @@ function moves(before: readonly Column[], now: readonly Column[]): Map<string, s
 }
 
 /**
- * Grants without those on names that go from one object to another: until they follow, no user can
- * tell what they are on.
+ * Returns the grants without those on names that are being reassigned. Until the grants are
+ * updated, it is unknown which object they apply to.
  */
 function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
   const left = new Map(
@@ -231,7 +235,7 @@ function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
       }
     }, grants),
   );
-  // The change itself goes on; no other change begins before it has ended.
+  // The change itself may continue; no other change starts before it ends.
   for (const permission of ['RENAME TABLE', 'RENAME COLUMN', 'DROP COLUMN']) {
     const held = grants.get(permission);
     if (held !== undefined) {
@@ -245,7 +249,7 @@ function hasColumn(schema: CurrentSchema, table: string, column: string): boolea
   return schema.columns(table).some((name) => fold(name) === fold(column));
 }
 
-/** What has happened to a schema, and who caused it, if that is known. */
+/** The schema after a change, and the user who caused it, if known. */
 interface Outcome {
   readonly now: CurrentSchema;
   readonly creator: Principal | null;
@@ -292,7 +296,7 @@ function own(
   }
 }
 
-/** All there is at the object's level, and the right to pass it on. */
+/** Grants every permission of the object's level, with the grant option. */
 function ownerGrants(grants: Grants, table: string, column: string | null): Grants {
   const target = column === null ? { table } : { table, columns: [column] };
   const names = permissionsAt(column === null ? 'table' : 'column');
@@ -301,7 +305,7 @@ function ownerGrants(grants: Grants, table: string, column: string | null): Gran
 
 // ---- from statements ----
 
-/** What a statement does to names, as far as it is known before it runs. */
+/** The effects of a statement on names, as far as known before it runs. */
 function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly Effect[] {
   const dropped = description.accesses.filter(({ permission }) => DROPS.has(permission));
   if (dropped.length > 0) {
@@ -315,7 +319,7 @@ function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly E
     case 'CreateView':
       return [{ effect: 'create', table: node.name.text, owner: ownerOfView(node) }];
     case 'Rename':
-      // IF EXISTS may find nothing to rename.
+      // With IF EXISTS, no object may match.
       return description.accesses.length === 0
         ? []
         : [{ effect: 'rename', table: node.table.text, to: node.to.text }];
@@ -348,7 +352,10 @@ function movedNames(action: AlterAction): readonly string[] {
   }
 }
 
-/** OWNED BY at the end of ADD COLUMN; the engine has no use for it, and the tree no place. */
+/**
+ * OWNED BY at the end of ADD COLUMN. The engine ignores it, and the syntax tree does not contain
+ * it.
+ */
 function ownerOfColumns(text: string): string | null {
   const { values, starts, ends } = scan(text);
   const at = values.lastIndexOf('OWNED');

@@ -1,4 +1,4 @@
-/** Logins against what the database keeps, and the administrator of the configuration. */
+/** Verifies logins against the stored principals and the configured administrator. */
 import { LRUCache } from 'lru-cache';
 
 import {
@@ -28,7 +28,7 @@ const MAX_REPORTED = 10_000;
 export class StoredDirectory implements Directory {
   readonly #store: AccessStore;
   readonly #audit: Pick<AuditLog, 'write'>;
-  /** Tokens whose end was reported. */
+  /** Tokens whose expiry was reported. */
   readonly #reported = new LRUCache<string, true>({ max: MAX_REPORTED });
   readonly #newRounds: number;
   #rounds: readonly number[] = [];
@@ -50,14 +50,14 @@ export class StoredDirectory implements Directory {
     this.#now = now;
   }
 
-  /** Takes over the administrator's password, which may change while the server runs. */
+  /** Applies the administrator's password, which may change while the server runs. */
   async setAdministrator({ name, password, enabled }: Administrator): Promise<void> {
     const known = this.#administrator?.name === name ? this.#administrator.verifier : null;
     const rounds = known?.iterations ?? this.#roundsOf(name);
     const salt = this.#store.salts.of(name);
     const verifier = enabled ? await scramVerifier(password, salt, rounds) : null;
     if (verifier !== null && known?.storedKey.equals(verifier.storedKey) === true) {
-      // Nothing changed: sessions go on.
+      // Nothing changed, so sessions continue.
       return;
     }
     this.#administrator = verifier === null ? null : { name, verifier };
@@ -90,12 +90,15 @@ export class StoredDirectory implements Directory {
     return principal?.enabled === true ? principal.publicKey : null;
   }
 
-  /** Looks like a user's: its salt is the name's own, its rounds are those of some user. */
+  /**
+   * Indistinguishable from a real user's verifier: a salt derived from the name, and the iteration
+   * count of some user.
+   */
   mockVerifier(name: string): ScramVerifier {
     return this.#store.salts.mock(name, this.#roundsOf(name));
   }
 
-  /** Users have kept what was configured when they were given their passwords. */
+  /** Iteration counts differ by user: each is the value configured when the password was set. */
   #roundsOf(name: string): number {
     const { epoch, salts } = this.#store;
     if (epoch !== this.#roundsEpoch) {
@@ -111,7 +114,7 @@ export class StoredDirectory implements Directory {
   async verifyPassword(name: string, password: string, caller: Caller): Promise<Identity | null> {
     const verifier = this.scramVerifier(name);
     const fits = await fitsVerifier(verifier ?? this.mockVerifier(name), password, caller);
-    // No client may log in with a password that was changed meanwhile.
+    // Rejects the login if the password changed during verification.
     if (!fits || verifier === null || this.scramVerifier(name) !== verifier) {
       return null;
     }
@@ -139,7 +142,7 @@ export class StoredDirectory implements Directory {
     return identityOf(owner);
   }
 
-  /** Once; its owner may go on trying. */
+  /** Reports an expired token once, even if its owner keeps using it. */
   #tellEnd(owner: string, { digest, expires }: RestToken): void {
     if (!this.#reported.has(digest)) {
       this.#reported.set(digest, true);

@@ -1,4 +1,4 @@
-/** The users and rights of SHOW CREATE DATABASE: statements that make them, without any secret. */
+/** Users and rights for SHOW CREATE DATABASE: statements that recreate them, without secrets. */
 import type { Tree } from '../sql/index.js';
 import { denied } from './authorise.js';
 import { type GrantRow, grantRows } from './model.js';
@@ -9,7 +9,7 @@ import type { Rights } from './store.js';
 type Node = Tree['nodes'][number];
 type Shown = Extract<Extract<Node, { kind: 'Show' }>['subject'], { subject: 'CreateDatabase' }>;
 
-/** What may be left out, and the permission each takes. */
+/** Categories that can be excluded, and the permission each requires. */
 const CATEGORIES = {
   GROUPS: 'LIST USERS',
   USERS: 'LIST USERS',
@@ -22,7 +22,7 @@ export function dumpOf(node: Node): Shown | null {
   return node.kind === 'Show' && node.subject.subject === 'CreateDatabase' ? node.subject : null;
 }
 
-/** One statement per line; a principal follows those it depends on. */
+/** One statement per line. A principal follows the principals it depends on. */
 export function dumped(context: AccessContext, rights: Rights, shown: Shown): readonly string[] {
   const parts = new Set(
     (Object.keys(CATEGORIES) as Category[]).filter((part) => isWanted(shown, part, rights)),
@@ -42,7 +42,10 @@ export function dumped(context: AccessContext, rights: Rights, shown: Shown): re
   ];
 }
 
-/** What is asked for by name must be permitted; the rest is left out where it is not. */
+/**
+ * A category that is named explicitly requires its permission; otherwise a category without
+ * permission is omitted.
+ */
 function isWanted({ exclude, categories }: Shown, part: Category, rights: Rights): boolean {
   const names = categories.map(({ text }) => text.toUpperCase());
   const isNamed = [part, 'ACL', 'ALL'].some((name) => names.includes(name));
@@ -63,7 +66,7 @@ function groupStatements({ name, aliases }: StoredPrincipal): readonly string[] 
   ];
 }
 
-/** Passwords, tokens and keys have to be given anew. */
+/** Passwords, tokens and keys must be set again. */
 function loginStatements(
   kind: 'USER' | 'SERVICE ACCOUNT',
   { name, enabled }: StoredPrincipal,

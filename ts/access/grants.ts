@@ -1,4 +1,4 @@
-/** GRANT and REVOKE: from the words of the statement to changes of grants. */
+/** GRANT and REVOKE: converts statements to changes of grants. */
 import type { GrantTable, GrantTarget, Name, Permission } from '../sql/index.js';
 import { denied } from './authorise.js';
 import { ALL, ASSUME, hasLevel, type Level, permissionKind, permissionsAt } from './catalogue.js';
@@ -7,7 +7,7 @@ import type { StoredPrincipal } from './principals.js';
 import type { CurrentSchema } from './schema.js';
 import { refused, type Rights } from './store.js';
 
-/** What is granted on what. */
+/** One permission and its target. */
 interface Step {
   readonly permission: string;
   readonly target: Target;
@@ -17,9 +17,9 @@ interface GrantRequest {
   readonly permissions: readonly Permission[];
   readonly on: GrantTarget | null;
   readonly schema: CurrentSchema;
-  /** What is not there is an error. */
+  /** Whether a table or column that does not exist is an error. */
   readonly verification: boolean;
-  /** Of the user who grants. */
+  /** Rights of the user who grants. */
   readonly rights: Rights;
 }
 
@@ -44,7 +44,7 @@ export function grantSteps(request: GrantRequest): readonly Step[] {
     );
 }
 
-/** The place; what is wrong with it is for those who may pass on the whole table. */
+/** Resolves the target. Only users who may grant on the whole table see its errors. */
 function checkedPlace(request: GrantRequest, one: GrantTable): readonly [Level, Target] {
   try {
     return place(one, request.schema, request.verification);
@@ -109,7 +109,7 @@ function place(
   return ['column', { table: table.text, columns: chosen }];
 }
 
-/** Throws unless all of it may be passed on. */
+/** Throws unless the user has the grant option for every step. */
 export function requireOption(rights: Rights, steps: readonly Step[]): void {
   if (rights.all) {
     return;
@@ -133,7 +133,7 @@ export function granted(grants: Grants, steps: readonly Step[], option: boolean)
   );
 }
 
-/** Refuses to take from a member what its groups give. */
+/** Throws if a member's permission comes from one of its groups. */
 export function revoked(
   from: StoredPrincipal,
   groups: readonly StoredPrincipal[],
@@ -153,7 +153,7 @@ export function revoked(
   }, from.grants);
 }
 
-/** Whether something of the target is granted. */
+/** Whether any part of the target is granted. */
 function gives(grants: Grants, permission: string, target: Target): boolean {
   const known = grants.get(permission);
   if (known === undefined || target === 'database') {

@@ -1,12 +1,12 @@
-/** What an import takes. */
+/** The permissions that an import requires. */
 import type { Access, ImportTarget } from '../session/index.js';
 import { refusal } from './model.js';
 import { holds } from './setting.js';
 import type { Rights } from './store.js';
 
 /**
- * A new table takes CREATE TABLE; structure that goes takes as much as dropping the table. A user
- * who may do neither gets the same answer whether the table exists or not.
+ * A new table requires CREATE TABLE; replacing a table also requires DROP TABLE. A user with
+ * neither permission gets the same answer whether or not the table exists.
  */
 export function importAccesses(
   rights: Rights,

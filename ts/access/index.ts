@@ -1,6 +1,6 @@
 /**
- * Who may do what: users, groups, service accounts and their rights. Sessions ask the guard before
- * everything they run; logins ask the directory; statements change what both answer from.
+ * Access control: users, groups, service accounts and their rights. Sessions call the guard before
+ * every statement, and logins use the directory. Statements change the data behind both.
  */
 import { join } from 'node:path';
 
@@ -42,22 +42,25 @@ export type { Administrator } from './directory.js';
 
 interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
   readonly database: Database;
-  /** Where the audit log lies. */
+  /** Directory of the audit log. */
   readonly root: string;
   readonly auditFiles: Pick<AuditSetting, 'fileBytes' | 'files'>;
   readonly administrator: Administrator;
   readonly logger: Logger;
 }
 
-/** Requests of one login over HTTP within this time are one sign-in. */
+/** HTTP requests of one login within this time count as one sign-in. */
 const SIGNED_IN_MS = 15 * 60_000;
 const MAX_SIGNED_IN = 10_000;
 const AUDIT_FILE = 'audit.jsonl';
-/** Refused logins, which any client can cause without limit, push nothing else out. */
+/**
+ * Refused logins have a separate file: any client can cause an unlimited number of them, and they
+ * must not displace other events.
+ */
 const REFUSED_FILE = 'audit-refused.jsonl';
 const REFUSED_FILE_BYTES = 64 * 1024 * 1024;
 
-/** Access control switched on. */
+/** Access control, enabled. */
 export class Access implements Guard {
   readonly statements: ServerStatements;
   readonly directory: StoredDirectory;
@@ -67,7 +70,7 @@ export class Access implements Guard {
   readonly #context: AccessContext;
   readonly #lists: Lists;
   readonly #changes: Changes;
-  /** Computed once for each state of a principal's rights. */
+  /** Computed once per state of a principal's rights. */
   readonly #visibilities = new WeakMap<
     Rights,
     { readonly visibility: Visibility; readonly version: number }
@@ -110,7 +113,7 @@ export class Access implements Guard {
       try {
         await recordRefusals(database, (owner) => rightsOfOwner(access.#context, owner));
       } catch (error) {
-        // The change itself is committed; the next one tries again.
+        // The change itself is committed; the next change retries the refresh.
         logger.error('refresh_rights_failed', { message: asDatabaseError(error).message });
       }
     };
@@ -197,7 +200,7 @@ export class Access implements Guard {
     return await this.#changes.create(principal, targets, run);
   }
 
-  /** What cannot be recorded is not done. */
+  /** Throws if the audit log cannot be written: a change that cannot be recorded must not run. */
   async #requireAudit(): Promise<void> {
     if (!(await this.audit.isWritable())) {
       const message = 'the audit log cannot be written, so nothing is changed: see the log';
@@ -210,10 +213,10 @@ export class Access implements Guard {
     this.audit.write('statement', principal.name, { command, text, ...who });
   }
 
-  /** Tells the audit log of a login. */
+  /** Records a login in the audit log. */
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void {
     const { name, kind } = identity;
-    // Over HTTP every request signs in: one entry represents those that follow it.
+    // Every HTTP request signs in, so one entry covers the requests that follow.
     const key = JSON.stringify([identityKey(identity), address]);
     if (endpoint === 'HTTP') {
       if (this.#signedIn.has(key)) {
@@ -241,12 +244,14 @@ export class Access implements Guard {
   }
 }
 
-/** Lets the views refresh again that access control refused, where it is off now. */
+/** Access control is off: re-enables refreshes of views that it had refused. */
 export async function allowRefreshes(database: Database): Promise<void> {
   await recordRefusals(database, null);
 }
 
-/** The statements where access control is off: refused with what to do. */
+/**
+ * Returns the access statements for a server without access control: each fails with instructions.
+ */
 export function refusedStatements(database: Database): ServerStatements {
   return new AccessStatements(null, (tree, setting) => database.prepare(tree, setting));
 }

@@ -1,6 +1,6 @@
 /**
- * What statements ask of users and rights: the rows of SHOW USERS and its kind, of
- * `all_permissions()`, of SHOW CREATE DATABASE, and the answers of has_table_privilege().
+ * Lists of users and rights: rows of SHOW USERS and similar statements, of `all_permissions()` and
+ * of SHOW CREATE DATABASE, and the results of has_table_privilege().
  */
 import type { Listed, ListedRows, Principal } from '../session/index.js';
 import type { AccessList, Tree } from '../sql/index.js';
@@ -19,7 +19,7 @@ import { refused, type Rights } from './store.js';
 type Rows = ListedRows['rows'];
 type Columns = ListedRows['columns'];
 
-/** One list that a statement asks for. */
+/** One list that a statement requests. */
 interface Asked {
   readonly list: AccessList;
   readonly of: string | null;
@@ -28,7 +28,7 @@ interface Asked {
 
 const CATALOGUE = 'all_permissions';
 
-/** Whether a tree names any of the lists. */
+/** Whether a syntax tree refers to any of the lists. */
 export function asksLists(tree: object): boolean {
   return nodesOf(tree).some(
     (node) =>
@@ -56,7 +56,10 @@ export class Lists {
     this.#context = context;
   }
 
-  /** All that a statement asks for; `AccessDenied` for what is not the asker's to know. */
+  /**
+   * Returns all lists that a statement requests. Throws `AccessDenied` for a list that the user may
+   * not read.
+   */
   async of(principal: Principal, tree: Tree, text: string): Promise<Listed> {
     const lists: Record<string, ListedRows> = {};
     const dumps: Replacement[] = [];
@@ -71,7 +74,7 @@ export class Lists {
         lists[`${list}:${of?.text ?? ''}`] = await this.#rows(principal, asked);
       } else if (dump !== null && span !== undefined) {
         const rows = dumped(this.#context, rightsOf(this.#context.store, principal), dump);
-        // The one list that a query may read like a table.
+        // The only list that a query can read like a table.
         lists[CATALOGUE] = { columns: strings('ddl'), rows: rows.map((row) => [row]) };
         dumps.push({ ...span, text: withList(text.slice(span.start, span.end)) });
       }
@@ -131,7 +134,7 @@ export class Lists {
     return { columns: [...strings('name'), ['grant_option', 'BOOLEAN']], rows };
   }
 
-  /** How a principal may log in. */
+  /** The login methods of a principal. */
   #logins(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
     requireDetails(principal, rights, of, 'USER DETAILS');
     const isGuest = of === null && principal.identity?.kind === 'external';
@@ -170,7 +173,7 @@ export class Lists {
     return { columns, rows: shown([found, ...groups], schema) };
   }
 
-  /** Null for the administrator of the configuration. */
+  /** Returns `null` for the configured administrator. */
   #find(name: string, span: Asked['span']): StoredPrincipal | null {
     if (name === this.#context.setting.adminName) {
       return null;
@@ -183,7 +186,7 @@ export class Lists {
   }
 }
 
-/** Whose grants they are; null where that is not known. */
+/** The owner of a set of grants; the name is `null` if unknown. */
 interface GrantSource {
   readonly name: string | null;
   readonly grants: Grants;
@@ -192,7 +195,10 @@ interface GrantSource {
 
 const NO_ACCOUNTS: Rights['accounts'] = new Map();
 
-/** Rows as SHOW PERMISSIONS has them: what there is now, each once, with what follows from it. */
+/**
+ * Rows of SHOW PERMISSIONS: grants on existing objects without duplicates, followed by implied
+ * grants.
+ */
 function shown(sources: readonly GrantSource[], schema: CurrentSchema): Rows {
   const held = merged(sources, ({ grants }) => grantRows(grants).filter(isThere(schema)));
   const accounts = merged(sources, (source) => assumed(source.accounts));
@@ -203,7 +209,7 @@ interface HeldRow extends GrantRow {
   readonly grantedTo: readonly string[];
 }
 
-/** Each row once, with the names of all sources that have it. */
+/** Merges duplicate rows, with the names of all their sources. */
 function merged(
   sources: readonly GrantSource[],
   rowsOf: (source: GrantSource) => readonly GrantRow[],
@@ -229,7 +235,7 @@ function listing({ permission, table, column, option, grantedTo }: HeldRow): Row
   return [permission, table, column, option, 'G', by];
 }
 
-/** The rights to become service accounts, as rows. */
+/** The rights to assume service accounts, as rows. */
 function assumed(accounts: Rights['accounts']): GrantRow[] {
   return [...accounts].map(([name, option]) => ({
     permission: `${ASSUME} ${name}`,
@@ -246,7 +252,7 @@ function isThere(schema: CurrentSchema): (row: GrantRow) => boolean {
       (column === null || schema.columns(table).some((name) => fold(name) === fold(column))));
 }
 
-/** The designated timestamps that come along with other columns. */
+/** Designated timestamps that grants on other columns imply. */
 function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
   const added = new Map<string, (string | boolean | null)[]>();
   for (const { permission, table, column } of rows) {
@@ -268,7 +274,7 @@ function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
   return [...added.values()];
 }
 
-/** Principals that are kept elsewhere have none. */
+/** The login methods of a principal; a principal that is not stored here has none. */
 function waysIn(principal: StoredPrincipal | undefined): readonly boolean[] {
   if (principal === undefined) {
     return [false, false, false];
@@ -278,7 +284,7 @@ function waysIn(principal: StoredPrincipal | undefined): readonly boolean[] {
   return [verifier !== null, publicKey !== null, isAlive].map((has) => has && enabled);
 }
 
-/** A SHOW of one column `ddl`, with the rows of the list behind its own. */
+/** Appends the rows of the list to a SHOW with a single column `ddl`. */
 function withList(shown: string): string {
   return `SELECT ddl FROM (${shown}) UNION ALL SELECT ddl FROM ${CATALOGUE}()`;
 }
@@ -302,7 +308,7 @@ function listed(rights: Rights, rows: readonly string[]): readonly string[] {
   return rows;
 }
 
-/** One's own details are one's own. */
+/** A user may always read their own details. */
 function requireDetails(
   principal: Principal,
   rights: Rights,

@@ -1,13 +1,13 @@
 /**
- * Grants as values: what one user, group or service account was granted, and what follows. Pure
- * functions; nothing here knows of names, records or sessions.
+ * Grants as values: the grants of one user, group or service account, and what they imply. The
+ * functions are pure, and know nothing of names, records or sessions.
  *
- * A grant lies at the database, on a table, or on a column. Kept is the least that says it: what a
- * higher level covers is folded away, unless it adds the grant option.
+ * A grant applies to the database, a table or a column. Grants are stored in minimal form: a grant
+ * that a higher level covers is removed, unless it adds the grant option.
  */
 import { DATABASE_ADMIN } from './catalogue.js';
 
-/** Not granted, granted, or granted with the right to pass it on. */
+/** Not granted, granted, or granted with the grant option. */
 type Held = 'no' | 'yes' | 'option';
 
 interface ColumnGrant {
@@ -17,34 +17,34 @@ interface ColumnGrant {
 
 interface TableGrant {
   readonly name: string;
-  /** On the table as a whole, with the columns to come. */
+  /** The grant on the whole table, which includes future columns. */
   readonly whole: Held;
   readonly columns: ReadonlyMap<string, ColumnGrant>;
 }
 
-/** One permission's grants. Tables and columns by folded name. */
+/** Grants of one permission. Tables and columns are keyed by folded name. */
 interface PermissionGrant {
-  /** On all tables, with those to come. */
+  /** The grant on all tables, which includes future tables. */
   readonly database: Held;
   readonly tables: ReadonlyMap<string, TableGrant>;
 }
 
-/** By permission. */
+/** Grants by permission. */
 export type Grants = ReadonlyMap<string, PermissionGrant>;
 
 export const NO_GRANTS: Grants = new Map();
 
-/** What is granted or revoked on; no `columns` is the whole table. */
+/** Target of a grant or revoke. Without `columns` it is the whole table. */
 export type Target = 'database' | { readonly table: string; readonly columns?: readonly string[] };
 
-/** The tables and columns there are. */
+/** The existing tables and columns. */
 export interface Schema {
   tables(): readonly string[];
-  /** None for a table that is not there. */
+  /** Returns no columns for a table that does not exist. */
   columns(table: string): readonly string[];
 }
 
-/** Names differ by more than the case of their letters. */
+/** Names are case-insensitive. */
 export function fold(name: string): string {
   return name.toLowerCase();
 }
@@ -99,8 +99,8 @@ function grantColumns(
 }
 
 /**
- * Takes a permission away. Below the level of the grant, the grant goes down to everything else
- * that is there; what is not there yet is no longer covered.
+ * Revokes a permission. If the target is below the level of the grant, the grant moves to all other
+ * existing objects of the lower level. Objects created later are no longer covered.
  */
 export function revoke(grants: Grants, permission: string, target: Target, schema: Schema): Grants {
   const known = grants.get(permission);
@@ -123,7 +123,7 @@ export function revoke(grants: Grants, permission: string, target: Target, schem
   return withPermission(grants, permission, withTable(spread, target.table, after));
 }
 
-/** A grant on the database as grants on each table there is. */
+/** Replaces a database grant by grants on every existing table. */
 function spreadOverTables(known: PermissionGrant, schema: Schema): PermissionGrant {
   const { database } = known;
   if (database === 'no') {
@@ -137,7 +137,7 @@ function spreadOverTables(known: PermissionGrant, schema: Schema): PermissionGra
   return { database: 'no', tables };
 }
 
-/** A grant on a table as grants on each column there is. */
+/** Replaces a table grant by grants on every existing column. */
 function spreadOverColumns(table: TableGrant, schema: Schema): TableGrant {
   if (table.whole === 'no') {
     return table;
@@ -174,7 +174,7 @@ function withTable(
   return { ...before, tables };
 }
 
-/** Changes what every permission says of one table. */
+/** Changes the grants of every permission on one table. */
 function mapTable(
   grants: Grants,
   name: string,
@@ -190,7 +190,7 @@ function mapTable(
   return changed;
 }
 
-/** A table is gone: a later one of its name inherits nothing from it. */
+/** Removes the grants on a dropped table; a later table of the same name inherits nothing. */
 export function dropTable(grants: Grants, name: string): Grants {
   return mapTable(grants, name, () => null);
 }
@@ -211,14 +211,14 @@ export function renameTable(grants: Grants, from: string, to: string): Grants {
   return changed;
 }
 
-/** What every permission says of a table, without these columns. */
+/** Removes the grants on these columns of a table, for every permission. */
 export function withoutColumns(grants: Grants, table: string, names: readonly string[]): Grants {
   return moveColumns(grants, table, new Map(names.map((name) => [name, null])));
 }
 
 /**
- * Gives columns other names, all at once; null takes a column away. What was granted ahead on a
- * name that a column gets now is not for that column.
+ * Renames columns simultaneously; `null` removes a column. Grants made in advance on a name that a
+ * column now takes do not apply to that column.
  */
 export function moveColumns(
   grants: Grants,
@@ -241,26 +241,28 @@ export function moveColumns(
   });
 }
 
-/** A table's designated timestamp comes along with any column under these permissions. */
+/** With these permissions, a grant on any column includes the table's designated timestamp. */
 const WITH_TIMESTAMP: ReadonlySet<string> = new Set(['SELECT', 'UPDATE']);
 
-/** What is asked of grants: a permission on the database, a table, or columns of it. */
+/** An access to check: a permission on the database, a table or columns. */
 interface Question {
   readonly permission: string;
-  /** Empty: the database. */
+  /** Empty for the database. */
   readonly table: string;
-  /** Empty: the table as a whole; for SELECT some column of it, whichever. */
+  /** Empty for the table as a whole; for SELECT, a grant on any column suffices. */
   readonly columns: readonly string[];
-  /** The table's designated timestamp, where it has one. */
+  /** The table's designated timestamp, if any. */
   readonly timestamp?: string | undefined;
 }
 
-/** A question with the answer no: the column it is about, if it is one. */
+/** A refused access, with the first refused column, if any. */
 interface Refusal {
   readonly column: string | null;
 }
 
-/** Null when all of it is granted by these grants together; `least` is what must be held. */
+/**
+ * Returns `null` if the grants together cover the access. `least` is the minimum grant required.
+ */
 export function refusal(
   sets: readonly Grants[],
   question: Question,
@@ -312,7 +314,7 @@ function covers(held: Held | undefined, least: 'yes' | 'option'): boolean {
   return held === 'option' || (held === 'yes' && least === 'yes');
 }
 
-/** Whether the grants reach beyond every refusal. */
+/** Whether the grants include DATABASE ADMIN, which nothing is refused to. */
 export function isDatabaseAdmin(sets: readonly Grants[]): boolean {
   return sets.some((grants) => covers(grants.get(DATABASE_ADMIN)?.database, 'yes'));
 }
@@ -325,7 +327,7 @@ export interface GrantRow {
   readonly option: boolean;
 }
 
-/** Everything explicitly granted, by permission, table, column. */
+/** All explicit grants, by permission, table and column. */
 export function grantRows(grants: Grants): readonly GrantRow[] {
   const rows: GrantRow[] = [];
   const add = (
@@ -350,7 +352,7 @@ export function grantRows(grants: Grants): readonly GrantRow[] {
   return rows;
 }
 
-/** The grants that `grantRows` tells; rows as stored. */
+/** The inverse of `grantRows`: reads stored rows. */
 export function grantsOf(rows: readonly GrantRow[]): Grants {
   let grants = NO_GRANTS;
   for (const { permission, table, column, option } of rows) {

@@ -1,11 +1,11 @@
 /**
- * What a change takes at least, read from its words alone: used when it could not be bound, so
- * that the reason tells nothing of objects that are not for the asker to know.
+ * The minimum permissions that a change requires, derived from its syntax alone. Used when binding
+ * failed, so that the error reveals nothing about objects the user may not see.
  */
 import type { Access } from '../session/index.js';
 import type { AlterAction, Tree, ViewKind } from '../sql/index.js';
 
-/** As permissions call them. */
+/** Object kinds, as named in permissions. */
 const KINDS: Readonly<Record<ViewKind, string>> = {
   Table: 'TABLE',
   View: 'VIEW',
@@ -101,7 +101,7 @@ function neededBy(table: string, action: AlterAction): readonly Access[] {
     case 'Dedup':
       return on(action.keys.length === 0 ? 'DEDUP DISABLE' : 'DEDUP ENABLE');
     case 'Other':
-      // Words without effect: they are refused for what they are, not for what they name.
+      // Syntax without effect is refused as such, not for the objects it names.
       return [];
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Who owns a view, and who may act as an owner. A view reads with its owner's rights, so a user who
- * names the owner must have those rights already, or be able to get them.
+ * Owners of views. A view reads with its owner's rights. A user who names an owner must therefore
+ * already have that owner's rights, or be able to obtain them.
  */
 import { type Identity, identityKey } from '../auth/index.js';
 import type { Owner, Principal } from '../session/index.js';
@@ -19,12 +19,12 @@ interface Option {
 
 type ViewNode = Extract<Tree['nodes'][number], { kind: 'CreateView' }>;
 
-/** OWNED BY of a view, which a materialized or live one has among its own clauses. */
+/** OWNED BY of a view. Materialized and live views have it among their own clauses. */
 export function ownerOfView(node: ViewNode): string | null {
   return node.material?.owner?.text ?? node.live?.owner?.text ?? ownerOf(node.options);
 }
 
-/** OWNED BY. */
+/** The owner named in OWNED BY, if any. */
 export function ownerOf(options: readonly Option[]): string | null {
   const owned = options.find(({ name }) => name.text.toUpperCase() === 'OWNED');
   return owned?.value?.text ?? null;
@@ -34,7 +34,7 @@ export function makesView({ nodes, root }: Partial<Tree>): boolean {
   return root !== undefined && nodes?.[root]?.kind === 'CreateView';
 }
 
-/** Who will own the view that a statement makes, replaces or alters. */
+/** Returns the owner of the view that a statement creates, replaces or alters. */
 export function viewOwner(context: AccessContext, principal: Principal, tree: Tree): Owner {
   const node = tree.nodes[tree.root];
   const name = node?.kind === 'CreateView' ? ownerOfView(node) : null;
@@ -62,7 +62,10 @@ export function viewOwner(context: AccessContext, principal: Principal, tree: Tr
   return { name, id: keyOf(owner) };
 }
 
-/** As oneself, as a group one is in, as a service account one may become. */
+/**
+ * Whether the user may act as the owner: the user itself, one of its groups, or a service account
+ * it may assume.
+ */
 function mayActAs(context: AccessContext, principal: Principal, owner: StoredPrincipal): boolean {
   const { identity } = principal;
   if (identity === undefined) {
@@ -80,12 +83,12 @@ function isIn(groups: readonly StoredPrincipal[], group: StoredPrincipal): boole
   return groups.some(({ id }) => id === group.id);
 }
 
-/** Whether a name that a statement gives is the asker's own: no local one is an external's. */
+/** Whether a name in a statement is the user's own. An external user never matches a local name. */
 export function isSelf({ name, identity }: Principal, of: string): boolean {
   return name === of && identity !== undefined && identity.kind !== 'external';
 }
 
-/** What the audit log tells of people whose name they chose themselves. */
+/** Audit log fields that identify an external user, who chose their own name. */
 export function described(identity: Identity | undefined): Record<string, string> {
   if (identity?.kind !== 'external') {
     return {};

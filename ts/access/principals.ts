@@ -1,4 +1,4 @@
-/** Users, groups and service accounts as they are kept: one record each. */
+/** Users, groups and service accounts as stored: one record each. */
 import { randomBytes } from 'node:crypto';
 
 import type { PublicKey, ScramVerifier } from '../auth/index.js';
@@ -7,17 +7,17 @@ import { type Grants, type GrantRow, grantRows, grantsOf, NO_GRANTS } from './mo
 export type PrincipalKind = 'user' | 'group' | 'service account';
 
 export interface RestToken {
-  /** SHA-256 in hexadecimal; the token itself is shown once and forgotten. */
+  /** SHA-256 in hexadecimal; the token itself is shown once and not stored. */
   readonly digest: string;
   /** Milliseconds since 1970. */
   readonly expires: number;
   readonly ttlMs: number;
-  /** Every login pushes the end forward. */
+  /** Whether every login extends the expiry. */
   readonly refresh: boolean;
 }
 
 export interface StoredPrincipal {
-  /** Never reused: a later principal of the same name is another one. */
+  /** Never reused: a later principal of the same name gets a different id. */
   readonly id: string;
   readonly name: string;
   readonly kind: PrincipalKind;
@@ -25,18 +25,18 @@ export interface StoredPrincipal {
   readonly verifier: ScramVerifier | null;
   readonly publicKey: PublicKey | null;
   readonly tokens: readonly RestToken[];
-  /** Of a group: what identity providers call it. */
+  /** For groups: their names at identity providers. */
   readonly aliases: readonly string[];
-  /** Of a user. */
+  /** For users only. */
   readonly groups: readonly string[];
-  /** Service accounts it may become, and whether it may pass that on. */
+  /** Service accounts the principal may assume, and whether it may grant that right. */
   readonly accounts: ReadonlyMap<string, boolean>;
   readonly grants: Grants;
 }
 
 const ID_BYTES = 12;
 
-/** Of a record that an older version wrote, when a name was all there was. */
+/** Id for a record written by an older version, which stored only the name. */
 export function idOfName(name: string): string {
   return `named ${name}`;
 }
@@ -64,7 +64,7 @@ interface StoredVerifier {
   readonly serverKey: string;
 }
 
-/** The record's JSON; fields of later versions are optional. */
+/** The record as JSON; fields added in later versions are optional. */
 interface PrincipalRecord extends Omit<StoredPrincipal, 'id' | 'verifier' | 'accounts' | 'grants'> {
   readonly id?: string;
   readonly verifier: StoredVerifier | null;

@@ -1,7 +1,8 @@
 /**
- * has_table_privilege() and its kin, as clients of PostgreSQL ask them: answered here, because the
- * engine knows no rights. A call with texts becomes its answer; where the table comes from rows,
- * such as those of a catalog, the tables are listed on which the asker has not the right.
+ * has_table_privilege() and related functions, which PostgreSQL clients call. They are evaluated
+ * here, because the engine has no rights. A call with constant arguments is replaced by its result.
+ * If the table name is a value of rows, such as catalog rows, the tables that the user has no right
+ * on are listed.
  */
 import type { Principal } from '../session/index.js';
 import type { NodeId, Tree } from '../sql/index.js';
@@ -19,7 +20,7 @@ const NAME = /^(?:pg_catalog\.)?has_(table|any_column|column|schema|database)_pr
 const OPTION = /\s+with\s+grant\s+option$/i;
 const CATALOG = /^(?:pg_|information_schema\.)/;
 
-/** What PostgreSQL calls a right; null: there is no such right here. */
+/** Permissions by PostgreSQL's privilege name; `null` for a privilege that does not exist here. */
 const ON_TABLES: ReadonlyMap<string, string | null> = new Map([
   ['SELECT', 'SELECT'],
   ['INSERT', 'INSERT'],
@@ -38,19 +39,19 @@ const ON_ALL: ReadonlyMap<string, string | null> = new Map([
   ['TEMPORARY', null],
 ]);
 
-/** One right that is asked about. */
+/** One privilege to check. */
 interface Asked {
   readonly permission: string | null;
   readonly least: 'yes' | 'option';
 }
 
-/** One call, read. */
+/** A parsed call. */
 interface Call {
   readonly kind: string;
   readonly rights: Rights;
-  /** Any of them will do. */
+  /** Any one of these privileges suffices. */
   readonly asked: readonly Asked[];
-  /** The table, and the column. */
+  /** The table, followed by the column if any. */
   readonly objects: readonly NodeId[];
 }
 
@@ -58,7 +59,7 @@ export function asksPrivilege(node: Node): boolean {
   return node.kind === 'Call' && NAME.test(node.name.text);
 }
 
-/** The calls of a tree, each with what answers it. */
+/** Returns the calls in a syntax tree, each with its replacement. */
 export async function answeredPrivileges(
   context: AccessContext,
   principal: Principal,
@@ -119,7 +120,7 @@ function askedBy(word: string, known: ReadonlyMap<string, string | null>): reado
   return [{ permission, least: OPTION.test(word) ? 'option' : 'yes' }];
 }
 
-/** What others may do is known to those who may see their details. */
+/** Rights of other users require permission to see their details. */
 function rightsOfUser(context: AccessContext, principal: Principal, of: string | null): Rights {
   const own = rightsOf(context.store, principal);
   if (of === null || isSelf(principal, of)) {
@@ -137,7 +138,7 @@ function rightsOfUser(context: AccessContext, principal: Principal, of: string |
     : context.store.rightsOfOwner({ name: of, id: keyOf(found) });
 }
 
-/** A text, with or without a cast such as `::regclass`. */
+/** A string literal, with or without a cast such as `::regclass`. */
 function textOf({ nodes }: Tree, id: NodeId | undefined): string | null {
   let node = id === undefined ? undefined : nodes[id];
   while (node?.kind === 'Cast') {
@@ -175,7 +176,7 @@ class Answer {
     return list === '' ? 'true' : `((${asked})::string NOT IN (${list}))`;
   }
 
-  /** On the database; every user has USAGE. */
+  /** Whether a privilege on the database is held; every user has USAGE. */
   #onAll(): boolean {
     const { asked, rights } = this.#call;
     return asked.length === 0 || asked.some((one) => isHeld(rights, one, '', []));
@@ -210,7 +211,7 @@ function isHeld(
   );
 }
 
-/** As PostgreSQL reads the name of a table in a text. */
+/** Parses a table name in a string the way PostgreSQL does. */
 function bareName(text: string): string {
   return text.replace(/^(?:"public"|public)\./i, '').replace(/^"(.*)"$/s, '$1');
 }

@@ -1,7 +1,7 @@
 /**
  * Refreshes of materialized and live views, which read with the rights of the view's owner. The
- * engine refreshes views on its own and knows no rights, so the views whose owner lacks one are
- * recorded for it: it skips them until the record is removed.
+ * engine refreshes views on its own and has no rights. A view whose owner lacks a right is
+ * therefore recorded, and the engine skips it until the record is removed.
  */
 import { asDatabaseError, type Database, type Owner } from '../session/index.js';
 import { parse } from '../sql/index.js';
@@ -12,18 +12,24 @@ import { EVERYTHING, type Rights } from './store.js';
 
 const RECORD_KIND = 'refresh_refusal';
 
-/** Each has a statement that starts a refresh, which reports what the query reads. */
+/**
+ * Each kind has a statement that starts a refresh. Preparing it reports the tables and columns the
+ * query reads.
+ */
 const KINDS = [
   { list: 'materialized_views()', refresh: (name: string) => `REFRESH MATERIALIZED VIEW ${name}` },
   { list: 'live_views()', refresh: (name: string) => `ALTER LIVE VIEW ${name} RESUME WAL` },
 ];
 
-/** The identifier of the view's table ends the name of its directory. */
+/** A view's directory name ends with its table id. */
 const TABLE_ID = /~(\d+)$/;
 
 type RightsOfOwner = (owner: Owner) => Rights;
 
-/** Records the views whose owner lacks a right; `null`: access control is off, no view does. */
+/**
+ * Records the views whose owner lacks a right. With `null` (access control is off) no view is
+ * recorded.
+ */
 export async function recordRefusals(
   database: Database,
   rightsOfOwner: RightsOfOwner | null,
@@ -47,7 +53,7 @@ export async function recordRefusals(
   }
 }
 
-/** Why views may not be refreshed, by the identifiers of their tables. */
+/** Reasons why views may not be refreshed, by table id. */
 async function refusals(
   database: Database,
   rightsOfOwner: RightsOfOwner,
@@ -66,7 +72,9 @@ async function refusals(
   return found;
 }
 
-/** Why the owner may not run a refresh; null also where the view cannot be refreshed at all. */
+/**
+ * Returns why the owner may not run a refresh. Also `null` if the view cannot be refreshed at all.
+ */
 async function refusal(
   database: Database,
   text: string,

@@ -1,17 +1,17 @@
 /**
- * Refused logins for the audit log. A client can cause as many as it likes, so they have a
- * log of their own, and what repeats is counted: the first refusal of a name at an address is a
- * line at once, those that follow within a minute are one line with their number.
+ * Refused logins for the audit log. A client can cause an unlimited number of them, so they have a
+ * separate log and repetitions are counted. The first refusal of a name at an address is written
+ * immediately. Further ones within a minute are written as one line with their count.
  */
 import type { LoginEndpoint } from '../auth/index.js';
 import type { AuditLog } from './audit.js';
 
 const WINDOW_MS = 60_000;
-/** Names, and addresses of further names, that are distinguished within a minute. */
+/** Maximum names, and addresses of further names, that are counted separately within a minute. */
 const MAX_NAMES = 100;
 const MAX_ADDRESSES = 100;
 const MAX_NAME_LENGTH = 256;
-/** Of the names of an address that are only counted. */
+/** Number of sample names recorded for an address whose names are only counted. */
 const EXAMPLES = 5;
 
 interface Repeated {
@@ -58,7 +58,7 @@ export class Refusals {
     }
   }
 
-  /** Writes what was counted. */
+  /** Writes the counts. */
   flush(): void {
     clearTimeout(this.#timer ?? undefined);
     this.#timer = null;

@@ -1,4 +1,4 @@
-/** A statement with other words in some places, whose tree still tells places of the first text. */
+/** Replaces parts of a statement. The resulting tree keeps positions in the original SQL text. */
 import { parse, type Tree } from '../sql/index.js';
 
 export interface Replacement {
@@ -7,7 +7,7 @@ export interface Replacement {
   readonly text: string;
 }
 
-/** `replacements` do not overlap. */
+/** `replacements` must not overlap. */
 export function replaced(text: string, replacements: readonly Replacement[]): Tree {
   const sorted = [...replacements].sort((a, b) => a.start - b.start);
   let made = '';
@@ -31,7 +31,7 @@ export function replaced(text: string, replacements: readonly Replacement[]): Tr
   return withPlaces(parse(made), place) as Tree;
 }
 
-/** A copy of a tree with every span moved. */
+/** Copies a tree with every span mapped to a new position. */
 function withPlaces(value: unknown, place: (position: number, isEnd: boolean) => number): unknown {
   if (Array.isArray(value)) {
     return value.map((one) => withPlaces(one, place));

@@ -1,9 +1,9 @@
-/** The tables, views and columns there are, as the engine's own catalog tells them. */
+/** The existing tables, views and columns, from the engine's catalog. */
 import type { Database } from '../session/index.js';
 import { parse } from '../sql/index.js';
 import { fold, type Schema } from './model.js';
 
-/** A column, and what tells it apart from others whatever its name and type become. */
+/** A column, with an id that survives changes of its name and type. */
 export interface Column {
   readonly id: number;
   readonly name: string;
@@ -16,7 +16,7 @@ interface Shape {
   readonly isView: boolean;
 }
 
-/** The catalog at one moment. */
+/** A snapshot of the catalog. */
 export class CurrentSchema implements Schema {
   readonly #shapes: ReadonlyMap<string, Shape>;
 
@@ -32,7 +32,7 @@ export class CurrentSchema implements Schema {
     return this.identified(table).map(({ name }) => name);
   }
 
-  /** None for a table that is not there. */
+  /** Returns no columns for a table that does not exist. */
   identified(table: string): readonly Column[] {
     return this.#shapes.get(fold(table))?.columns ?? [];
   }
@@ -50,7 +50,7 @@ export class CurrentSchema implements Schema {
   }
 }
 
-/** A function, so that no table can stand in its place. */
+/** A function call, so that no table of that name can shadow it. */
 const SCHEMA = 'SELECT name, column_name, designated, column_id FROM access_schema()';
 
 export async function readSchema(database: Database): Promise<CurrentSchema> {
@@ -73,7 +73,7 @@ export async function readSchema(database: Database): Promise<CurrentSchema> {
   );
 }
 
-/** All rows of a query; for few and short ones. */
+/** Returns all rows of a query; for small results only. */
 export async function readRows(database: Database, sql: string): Promise<readonly unknown[][]> {
   const tree = Buffer.from(JSON.stringify(parse(sql)));
   const statement = await database.prepare(tree, { user: 'access', text: sql });

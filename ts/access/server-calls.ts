@@ -1,8 +1,8 @@
-/** What a statement does with the server, or learns of it, and not of the tables in it. */
+/** Accesses to the server itself rather than to tables. */
 import type { Access } from '../session/index.js';
 import type { Tree } from '../sql/index.js';
 
-/** Rows about the server, written with parentheses or without. */
+/** Functions that return rows about the server; the parentheses are optional. */
 const ROWS: ReadonlySet<string> = new Set(['memory_metrics']);
 const CALLS: ReadonlySet<string> = new Set([
   'flush_query_cache',
@@ -12,7 +12,7 @@ const CALLS: ReadonlySet<string> = new Set([
 
 const ADMINISTRATION: readonly Access[] = [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }];
 
-/** Found by their words, anywhere in the statement. */
+/** Finds such accesses anywhere in the statement, by name. */
 export function serverAccesses(tree: object): readonly Access[] {
   const { nodes = [] } = tree as Partial<Tree>;
   return nodes.some(isMeant) ? ADMINISTRATION : [];

@@ -1,4 +1,4 @@
-/** What the parts of access control share. */
+/** Shared settings and context of access control. */
 import { type Identity, identityKey } from '../auth/index.js';
 import type { Database, Owner, Principal } from '../session/index.js';
 import type { AuditLog } from './audit.js';
@@ -7,17 +7,17 @@ import { refusal } from './model.js';
 import { type AccessStore, EVERYTHING, type Rights } from './store.js';
 
 export interface AccessSetting {
-  /** Name of the administrator of the configuration, whether it may log in or not. */
+  /** Name of the configured administrator, whether or not it may log in. */
   readonly adminName: string;
-  /** Characters of a principal's name. */
+  /** Maximum characters of a principal's name. */
   readonly nameLengthMax: number;
-  /** Rounds of the hash over a new password. */
+  /** Hash iterations for a new password. */
   readonly hashIterations: number;
-  /** Least time between two extensions of a token, in milliseconds. */
+  /** Minimum time between two extensions of a token, in milliseconds. */
   readonly tokenRefreshMs: number;
 }
 
-/** What every part works with. */
+/** Dependencies of all access control modules. */
 export interface AccessContext {
   readonly setting: AccessSetting;
   readonly database: Database;
@@ -25,7 +25,7 @@ export interface AccessContext {
   readonly audit: AuditLog;
 }
 
-/** How the keys of administrators of the configuration begin. */
+/** Key prefix of configured administrators. */
 const ADMINISTRATORS = identityKey({ kind: 'admin', name: '' });
 export const NO_IDENTITY: Identity = { name: '', kind: 'external', externalGroups: [] };
 
@@ -33,14 +33,14 @@ export function rightsOf(store: AccessStore, principal: Principal): Rights {
   return store.rightsOf(principal.identity ?? NO_IDENTITY);
 }
 
-/** What the owner of a view may do. */
+/** The rights of a view's owner. */
 export function rightsOfOwner({ setting, store }: AccessContext, owner: Owner): Rights {
   const { name, id } = owner;
   const isAdmin = id === null ? name === setting.adminName : id.startsWith(ADMINISTRATORS);
   return isAdmin ? EVERYTHING : store.rightsOfOwner(owner);
 }
 
-/** Whether a permission on the database as a whole is held. */
+/** Whether a permission on the whole database is held. */
 export function holds(rights: Rights, permission: string): boolean {
   return rights.all || refusal(rights.sets, { permission, table: '', columns: [] }) === null;
 }

@@ -1,4 +1,4 @@
-/** The statements of access control, each one commit. */
+/** The statements of access control. Each is one commit. */
 import { type Identity, scramVerifier } from '../auth/index.js';
 import {
   type Actor,
@@ -43,14 +43,14 @@ const TOKEN_COLUMNS = ['name', 'token', 'expires_at', 'refresh'] as const;
 const KEY_COLUMNS = ['name', 'public_key_x', 'public_key_y', 'private_key'] as const;
 const CONTROL = /\p{Cc}/u;
 
-/** Who asks, with what they may do now. */
+/** The user who runs a statement, with their current rights. */
 interface Asker {
   readonly actor: Actor;
   readonly rights: Rights;
 }
 
 export class AccessStatements implements ServerStatements {
-  /** Null: access control is off. */
+  /** `null` when access control is off. */
   readonly #context: AccessContext | null;
   readonly #prepare: (sql: string, context: StatementContext) => Promise<Statement>;
 
@@ -105,7 +105,7 @@ function commandOf(access: AccessStatement): string {
   }
 }
 
-/** One statement, ready to run. */
+/** A prepared statement. */
 class Action {
   readonly #context: AccessContext;
   readonly #access: AccessStatement;
@@ -133,7 +133,7 @@ class Action {
       return [];
     }
     return await this.#context.store.change(async (draft) => {
-      // Rights as they are now that this change has its turn.
+      // Rights are read again now that the change is at the head of the queue.
       const rights = rightsOf(this.#context.store, this.#actor.principal);
       for (const permission of permissionsOf(access)) {
         require(rights, permission);
@@ -196,7 +196,7 @@ class Action {
     }
   }
 
-  /** The creator of a service account may assume it, unless it has another owner. */
+  /** The creator of a service account may assume it, unless another owner is named. */
   #own(draft: Draft, account: string, owner: Name | null, { actor }: Asker): void {
     const { name, identity } = actor.principal;
     if (owner === null && identity?.kind === 'admin') {
@@ -331,7 +331,7 @@ class Action {
     const schema = await readSchema(this.#context.database);
     const steps = grantSteps({ permissions, on, schema, verification, rights });
     requireOption(rights, steps);
-    // Names are not for those who may pass nothing on.
+    // A user who may grant nothing must not learn whether the name exists.
     const holder = this.#existing(draft, to);
     if (accounts.length > 0 && holder.kind === 'service account') {
       throw refused('a service account cannot become another one', to.span);
@@ -362,7 +362,9 @@ class Action {
     draft.put({ ...holder, grants: revoked(holder, groups, steps, schema), accounts: left });
   }
 
-  /** The accounts of GRANT and REVOKE ASSUME, which the asker may pass on. */
+  /**
+   * The accounts of GRANT and REVOKE ASSUME. Throws unless the user has the grant option on each.
+   */
   #assumed(draft: Draft, permissions: Of<'Grant'>['permissions'], rights: Rights): string[] {
     return assumedAccounts(permissions).map((account) => {
       if (!rights.all && rights.accounts.get(account.text) !== true) {
@@ -401,7 +403,7 @@ class Action {
       name,
       kind: 'service account',
       id,
-      // As it is at each statement: groups of people come and go.
+      // Read again at each statement, because an external user's groups change.
       get assumedBy() {
         return principal.identity ?? NO_IDENTITY;
       },
@@ -461,7 +463,7 @@ class Action {
   }
 }
 
-/** A principal with all rights, however granted, is changed by such principals alone. */
+/** Only a principal with all rights may change a principal that has, or can obtain, all rights. */
 function requireOver(store: AccessStore, { rights }: Asker, target: StoredPrincipal): void {
   const reach = store.reachOf(target).map(({ grants }) => grants);
   if (!rights.all && isDatabaseAdmin(reach)) {
@@ -476,7 +478,7 @@ function columnsOf(access: AccessStatement): readonly string[] {
   return access.change.token === 'Jwk' ? KEY_COLUMNS : TOKEN_COLUMNS;
 }
 
-/** What the statement needs beside what it passes on. */
+/** Permissions the statement requires, besides those that it grants. */
 function permissionsOf(access: AccessStatement): readonly string[] {
   switch (access.statement) {
     case 'Create': {

@@ -1,6 +1,6 @@
 /**
- * What is kept of access control: all of it in memory, each change one commit of the catalog. The
- * epoch counts the changes up; a reader that caches rights compares it.
+ * The store of access control. All data is in memory, and each change is one commit of the catalog.
+ * The epoch is incremented by every change; readers compare it to invalidate cached rights.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -13,32 +13,32 @@ import { decodePrincipal, encodePrincipal, idOfName, type StoredPrincipal } from
 const RECORD_KIND = 'access';
 const PRINCIPAL = 'principal:';
 const INTENT = 'intent:';
-/** What salts are made of; the same for the life of the database. */
+/** Secret that salts are derived from; constant for the life of the database. */
 const SALT_SECRET = 'salt secret';
 const SECRET_BYTES = 32;
 
-/** The part of the database that keeps records. */
+/** The part of the database API that stores records. */
 interface Records {
   loadRecords(kind: string): Promise<Map<string, Buffer>>;
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
 }
 
-/** What a principal may do. */
+/** The effective rights of a principal. */
 export interface Rights {
-  /** Nothing is refused. */
+  /** Whether every access is allowed. */
   readonly all: boolean;
   readonly sets: readonly Grants[];
-  /** Service accounts, and whether the right to become them may be passed on. */
+  /** Service accounts the principal may assume, each with its grant option. */
   readonly accounts: ReadonlyMap<string, boolean>;
 }
 
 export const EVERYTHING: Rights = { all: true, sets: [], accounts: new Map() };
 const NOTHING: Rights = { all: false, sets: [], accounts: new Map() };
 
-/** Rights remembered at once; people come with many sets of groups. */
+/** Maximum cached entries; external users have many combinations of groups. */
 const MAX_REMEMBERED = 10_000;
 
-/** One change under way: it sees itself, and is invisible to others until it is committed. */
+/** A change in progress. It sees its own changes; others see them only after the commit. */
 export class Draft {
   readonly #store: AccessStore;
   readonly #changed = new Map<string, StoredPrincipal | null>();
@@ -67,7 +67,7 @@ export class Draft {
     this.#changed.set(name, null);
   }
 
-  /** Changes the grants of everyone whom the change concerns. */
+  /** Applies a change to the grants of every principal. */
   mapGrants(change: (grants: Grants) => Grants): void {
     for (const principal of this.list()) {
       const grants = change(principal.grants);
@@ -98,15 +98,15 @@ export class Draft {
 }
 
 export class AccessStore {
-  /** Salts of passwords, and of unknown names. */
+  /** Salts of passwords and of unknown names. */
   readonly salts: NameSalts;
   readonly #records: Records;
   readonly #principals = new Map<string, StoredPrincipal>();
-  /** By digest. */
+  /** Token owners by token digest. */
   readonly #tokens = new Map<string, string>();
   readonly #intents = new Map<string, Buffer>();
   readonly #rights = new Map<string, Rights>();
-  /** What grants do not count for while names are given from one object to another. */
+  /** Limits on grants while names are being reassigned between objects. */
   readonly #withheld = new Set<(grants: Grants) => Grants>();
   readonly #watchers: (() => void)[] = [];
   #epoch = 0;
@@ -122,7 +122,7 @@ export class AccessStore {
     const kept = await records.loadRecords(RECORD_KIND);
     const secret = kept.get(SALT_SECRET) ?? randomBytes(SECRET_BYTES);
     if (!kept.has(SALT_SECRET)) {
-      // A disk that is full does not keep a server from starting; the next start keeps a secret.
+      // A full disk must not prevent startup; the next start stores a secret.
       await records
         .commitRecords(RECORD_KIND, new Map([[SALT_SECRET, secret]]))
         .catch(() => undefined);
@@ -138,7 +138,7 @@ export class AccessStore {
     return store;
   }
 
-  /** Counts the changes up. */
+  /** Incremented by every change. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -156,12 +156,12 @@ export class AccessStore {
     return name === undefined ? undefined : this.#principals.get(name);
   }
 
-  /** What changes of tables were under way when the process ended. */
+  /** Schema changes in progress when the previous process ended. */
   intents(): ReadonlyMap<string, Buffer> {
     return this.#intents;
   }
 
-  /** Runs one change after another; what `work` leaves in the draft is committed at once. */
+  /** Runs one change at a time. All changes to the draft are committed together. */
   change<T>(work: (draft: Draft) => T | Promise<T>): Promise<T> {
     const turn = this.#last.then(async () => {
       const draft = new Draft(this);
@@ -178,7 +178,10 @@ export class AccessStore {
     return turn;
   }
 
-  /** Keeps grants back until the returned function is called; `limit` says what is left of them. */
+  /**
+   * Limits grants until the returned function is called; `limit` maps grants to those still in
+   * effect.
+   */
   withhold(limit: (grants: Grants) => Grants): () => void {
     this.#withheld.add(limit);
     this.#notify();
@@ -188,7 +191,7 @@ export class AccessStore {
     };
   }
 
-  /** Calls `changed` whenever rights that count at this moment have changed. */
+  /** Calls `changed` whenever effective rights change. */
   watch(changed: () => void): void {
     this.#watchers.push(changed);
   }
@@ -204,7 +207,7 @@ export class AccessStore {
     }
   }
 
-  /** The rights that count at this moment. */
+  /** Returns the rights in effect now, without withheld grants. */
   atPresent(rights: Rights): Rights {
     if (rights.all || this.#withheld.size === 0) {
       return rights;
@@ -214,7 +217,7 @@ export class AccessStore {
     return { ...rights, sets: rights.sets.map(limited) };
   }
 
-  /** What `identity` may do now. */
+  /** The current rights of `identity`. */
   rightsOf(identity: Identity): Rights {
     const { kind, name, assumedBy } = identity;
     if (kind === 'admin') {
@@ -230,13 +233,16 @@ export class AccessStore {
     return this.#remembered(`p:${identityKey(identity)}`, () => this.#rightsOfLogin(identity));
   }
 
-  /** What the owner of a view may do, whether it may log in or not. */
+  /** The rights of a view's owner, whether or not it may log in. */
   rightsOfOwner(owner: Owner): Rights {
     const key = owner.id ?? idOfName(owner.name);
     return this.#remembered(`o:${key}`, () => this.#rightsOfStored(this.#ownerOf(owner)));
   }
 
-  /** What a user, a group or its members can reach: also as accounts, one after the other. */
+  /**
+   * Every principal whose rights a user, a group or its members can obtain, including through
+   * chains of service accounts.
+   */
   reachOf(principal: StoredPrincipal): readonly StoredPrincipal[] {
     const reached = new Set([principal]);
     for (const one of reached) {
@@ -248,7 +254,7 @@ export class AccessStore {
     return [...reached];
   }
 
-  /** The groups that `identity` is in. */
+  /** The groups of `identity`. */
   groupsOf({ kind, name, externalGroups = [] }: Identity): readonly StoredPrincipal[] {
     if (kind !== 'external') {
       return (this.#principals.get(name)?.groups ?? []).flatMap((group) => this.#group(group));
@@ -263,7 +269,7 @@ export class AccessStore {
     return all || accounts.has(account);
   }
 
-  /** A view that an older version made belongs to the owner of the name at that time. */
+  /** A view created by an older version belongs to the principal that had the name at that time. */
   #ownerOf({ name, id }: Owner): StoredPrincipal | undefined {
     if (id === null) {
       const found = this.#principals.get(name);
@@ -285,7 +291,7 @@ export class AccessStore {
     return rights;
   }
 
-  /** Nothing for those who are gone, even if their name was reused. */
+  /** A deleted principal has no rights, even if its name was reused. */
   #rightsOfLogin(identity: Identity): Rights {
     const principal = this.#principals.get(identity.name);
     const isSame = principal !== undefined && keyOf(principal) === identityKey(identity);
@@ -337,12 +343,12 @@ function rightsOf(principals: readonly StoredPrincipal[]): Rights {
   return { all: isDatabaseAdmin(sets), sets, accounts };
 }
 
-/** Identifies a principal, as `identityKey` does for those who log in. */
+/** Identifies a principal, as `identityKey` does for logins. */
 export function keyOf({ kind, id }: StoredPrincipal): string {
   return `${kind} ${id}`;
 }
 
-/** An error of a statement, with its position. */
+/** An error in a statement, with its position. */
 export function refused(message: string, span?: { start: number; end: number }): DatabaseError {
   return new DatabaseError({ code: 'InvalidValue', message, ...span });
 }

@@ -1,4 +1,4 @@
-/** REST tokens: how they look, how long they live. Keys for the line protocol. */
+/** REST tokens (format and lifetime), and keys for the line protocol. */
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 
 import type { PublicKey } from '../auth/index.js';
@@ -6,7 +6,7 @@ import type { RestToken } from './principals.js';
 
 const PREFIX = 'tdm_';
 const SECRET_BYTES = 32;
-/** Characters of the check sum; a token that was cut or mistyped is detected without a look-up. */
+/** Length of the check sum, which detects a truncated or mistyped token without a lookup. */
 const CHECK_LENGTH = 6;
 const SECRET_LENGTH = 43;
 
@@ -20,13 +20,13 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 const MAX_TTL_MS = 10 * 365 * DAY_MS;
 
-/** A new token, for its owner's eyes alone. */
+/** Generates a token; only its owner may see it. */
 export function newToken(): string {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
   return `${PREFIX}${secret}${check(secret)}`;
 }
 
-/** What is stored of a token; null for what cannot be one. */
+/** The digest that is stored for a token; `null` for a malformed token. */
 export function tokenDigest(token: string): string | null {
   const length = PREFIX.length + SECRET_LENGTH + CHECK_LENGTH;
   if (!token.startsWith(PREFIX) || token.length !== length) {
@@ -43,21 +43,27 @@ function check(secret: string): string {
   return createHash('sha256').update(secret).digest('base64url').slice(0, CHECK_LENGTH);
 }
 
-/** `30d` in milliseconds; null when it is no duration between a minute and ten years. */
+/**
+ * Parses a duration such as `30d` to milliseconds; `null` unless it is between a minute and ten
+ * years.
+ */
 export function ttlMs(text: string): number | null {
   const [, number, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? [];
   const ms = Number(number) * (UNITS[unit ?? ''] ?? Number.NaN);
   return ms >= MINUTE_MS && ms <= MAX_TTL_MS ? ms : null;
 }
 
-/** The token as it is after a login now; the same while the last change is too young. */
+/**
+ * Returns the token with its expiry extended by a login, or unchanged if the last extension is too
+ * recent.
+ */
 export function refreshed(token: RestToken, now: number, thresholdMs: number): RestToken {
   const expires = now + token.ttlMs;
   return token.refresh && expires - token.expires >= thresholdMs ? { ...token, expires } : token;
 }
 
 interface NewKey extends PublicKey {
-  /** Shown once, stored nowhere. */
+  /** Shown once and never stored. */
   readonly secret: string;
 }
 

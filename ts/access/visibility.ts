@@ -1,11 +1,11 @@
-/** What of the catalog a principal may see: every table and column they have some right on. */
+/** The catalog entries a principal may see: every table and column it has some right on. */
 import type { Visibility } from '../session/index.js';
 import { hasLevel } from './catalogue.js';
 import type { Grants } from './model.js';
 import type { Rights } from './store.js';
 import { holds } from './setting.js';
 
-/** Of rights that do not reach everything. */
+/** For rights that do not cover everything. */
 export function visibilityOf(rights: Rights): Visibility {
   return {
     tables: tablesOf(rights.sets, (permission) => hasLevel(permission, 'table')),
@@ -15,7 +15,7 @@ export function visibilityOf(rights: Rights): Visibility {
   };
 }
 
-/** The tables and columns that these permissions are held on; null: all of them. */
+/** The tables and columns that have one of these permissions; `null` means all. */
 function tablesOf(
   sets: readonly Grants[],
   counts: (permission: string) => boolean,

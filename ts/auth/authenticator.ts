@@ -1,6 +1,6 @@
 /**
- * Who may enter, by whatever credentials: the one user of the configuration, users and tokens the
- * database keeps, or people an identity provider vouches for.
+ * Verifies credentials of the configured user, of stored users and tokens, and of users of an
+ * identity provider.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -14,19 +14,19 @@ import { LoginSessions } from './login-sessions.js';
 import type { IdentityProvider, Verdict } from './oidc/index.js';
 import { StoredPasswords } from './stored-passwords.js';
 
-/** `http.user` and `http.password`: one superuser, nothing between. */
+/** `http.user` and `http.password`: a single superuser. */
 interface Owner {
   readonly user: string;
   readonly password: string;
 }
 
 interface AuthenticatorParts {
-  /** Counts where there is no directory. */
+  /** Used only without a directory. */
   readonly owner?: Owner;
-  /** Users and grants are on. */
+  /** Enables users and grants. */
   readonly directory?: Directory;
   readonly provider?: IdentityProvider;
-  /** Programs learn that names and passwords are accepted, directory or not. */
+  /** Offers Basic authentication to programs, with or without a directory. */
   readonly basicRealm?: boolean;
   readonly limiter?: FailureLimiter;
 }
@@ -34,13 +34,16 @@ interface AuthenticatorParts {
 /** The identity of requests when no login is required. */
 const OPEN: KnownLogin = { kind: 'known', identity: { name: 'admin', kind: 'admin' } };
 const UNKNOWN: Login = { kind: 'unknown' };
-/** One text for unknown names and wrong passwords. */
+/** One message for unknown names and wrong passwords. */
 const WRONG: Login = { kind: 'unknown', error: 'unknown user or wrong password' };
 const BAD_TOKEN = 'unknown, expired or revoked token';
 const REST_TOKEN = 'tdm_';
-/** Who sends a token as its password over the wire protocol. */
+/** User names that mark the password as a token, in the wire protocol. */
 const TOKEN_USERS = new Set(['', '_sso']);
-/** Failures of one address at the provider: passwords are not sprayed through this server. */
+/**
+ * Failures per minute from one address at the provider; prevents password spraying through this
+ * server.
+ */
 const SPRAYED_PER_MINUTE = 60;
 
 type NamePassword = Omit<Extract<Credentials, { scheme: 'basic' }>, 'scheme'>;
@@ -135,7 +138,8 @@ class Doorkeeper implements Authenticator {
       return seconds > 0 ? { kind: 'wait', seconds } : null;
     };
     const count = (login: Login): Login => {
-      // Many tries sent at once are not more tries: those that come too late learn nothing.
+      // Parallel attempts are limited too: an attempt that completes after the limit reveals
+      // nothing.
       const late = wait();
       if (late !== null) {
         return late;
@@ -158,7 +162,7 @@ class Doorkeeper implements Authenticator {
     return found instanceof Promise ? found.catch(busy).then(count) : count(found);
   }
 
-  /** Whether the provider checks the password of `user`: the name is unknown here. */
+  /** Whether the provider checks the password: the directory does not know the name. */
   #asksProvider(user: string): boolean {
     const flow = this.#provider?.settings.passwordFlow === true;
     return flow && this.#directory?.isKnown(user) === false;
@@ -236,7 +240,7 @@ class Doorkeeper implements Authenticator {
     return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
   }
 
-  /** Known is not enough: the way in is a permission of its own, asked for each time. */
+  /** A known identity also needs the permission of the endpoint, which is checked each time. */
   #admitted(
     identity: Identity,
     endpoint: LoginEndpoint,
@@ -248,7 +252,7 @@ class Doorkeeper implements Authenticator {
   }
 }
 
-/** Too many at once is no client's failure. */
+/** A full queue does not count as a failed login. */
 function busy(error: unknown): Login {
   if (error instanceof LoginsBusy) {
     return { kind: 'busy', seconds: 1 };
@@ -256,7 +260,7 @@ function busy(error: unknown): Login {
   throw error;
 }
 
-/** Digests of equal length compare in constant time, whatever the client sends. */
+/** Compares digests of equal length in constant time, whatever the client sends. */
 function proofOf({ user, password }: Owner): (user: string, password: string) => boolean {
   const key = randomBytes(32);
   const digest = (name: string, secret: string): Buffer =>

@@ -1,12 +1,12 @@
-/** What an `Authorization` header says. */
+/** Parses the `Authorization` header. */
 
 export type Credentials =
   | { readonly scheme: 'basic'; readonly user: string; readonly password: string }
   | { readonly scheme: 'bearer'; readonly token: string };
 
 /**
- * `null`: another scheme, or a value that is none. Schemes are read in any case; clients of
- * InfluxDB write `Token` where others write `Bearer`.
+ * Returns `null` for another scheme or a malformed value. Schemes are case-insensitive. InfluxDB
+ * clients write `Token` instead of `Bearer`.
  */
 export function readCredentials(header: string): Credentials | null {
   const text = header.trim();
@@ -23,7 +23,7 @@ export function readCredentials(header: string): Credentials | null {
   }
 }
 
-/** UTF-8; the first colon ends the name, a password may have more. */
+/** UTF-8. The first colon ends the name; the password may contain colons. */
 function readBasic(value: string): Credentials | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(value)) {
     return null;

@@ -1,6 +1,6 @@
 /**
- * What logins ask of the users and service accounts that the database keeps; the administrator of
- * the configuration is among them.
+ * The directory of users and service accounts that logins use, including the configured
+ * administrator.
  */
 import type { Caller } from './hash-pool.js';
 import type { Identity } from './identity.js';
@@ -11,48 +11,50 @@ export interface LoginObserver {
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void;
   /** Only for an explicit sign-out; most clients just disconnect. */
   signedOut(identity: Identity, endpoint: LoginEndpoint, address: string): void;
-  /** `name`: the one that was claimed, if any. */
+  /** `name` is the claimed user name, if any. */
   refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void;
 }
 
-/** A way in, each with a permission of the same name. */
+/** Endpoints for logins; each is also the name of the permission it requires. */
 export type LoginEndpoint = 'HTTP' | 'PGWIRE' | 'ILP';
 
-/** An elliptic-curve key on P-256, as members of a JWK; its other half is with its owner alone. */
+/** A public key on the curve P-256, as JWK members. Only its owner has the private key. */
 export interface PublicKey {
   readonly x: string;
   readonly y: string;
 }
 
 export interface Directory {
-  /** Who a name is that has proved its password. */
+  /** The identity of a name whose password was verified. */
   identityOf(name: string): Identity | null;
-  /** Who a name is that proves itself otherwise than by a password; null when it is disabled. */
+  /** The identity of a name verified without a password; `null` if it is disabled. */
   enabledIdentity(name: string): Identity | null;
-  /** Null when there is no such principal, it is disabled, or it has no password. */
+  /** `null` if the principal does not exist, is disabled, or has no password. */
   scramVerifier(name: string): ScramVerifier | null;
-  /** The key that a sender of lines signs with; null when it has none or is disabled. */
+  /** The public key that verifies an ILP client; `null` if it has none or is disabled. */
   publicKey(name: string): PublicKey | null;
-  /** What is shown in place of one: looks like those that are. */
+  /** A verifier for unknown names, indistinguishable from a real one. */
   mockVerifier(name: string): ScramVerifier;
   /**
-   * Takes as long for unknown names and for those without a password. Rejects with `LoginsBusy`
-   * or `CallerGone`.
+   * Takes equally long for unknown names and for users without a password. Rejects with
+   * `LoginsBusy` or `CallerGone`.
    */
   verifyPassword(name: string, password: string, caller: Caller): Promise<Identity | null>;
   /**
-   * Whose a REST token (`tdm_…`) is; null when it is unknown or expired, or its owner disabled.
-   * One made with REFRESH lives on for its whole time from here.
+   * The owner of a REST token (`tdm_…`). Returns `null` if the token is unknown or expired, or its
+   * owner is disabled. Extends a token that was created with REFRESH by its full lifetime.
    */
   verifyRestToken(token: string): Identity | null;
-  /** Whether `identity` may enter there: the endpoint's permission. */
+  /** Whether `identity` has the endpoint's permission. */
   mayConnect(identity: Identity, endpoint: LoginEndpoint): boolean;
-  /** Whether the database keeps a principal of this name, whether it may log in or not. */
+  /** Whether a principal of this name is stored, whether or not it may log in. */
   isKnown(name: string): boolean;
-  /** Who has a name now, groups included; `key` is as `identityKey` makes it. */
+  /**
+   * The principal, or group, that currently has a name; `key` is in the format of `identityKey`.
+   */
   principal(name: string): { readonly key: string; readonly kind: string } | null;
-  /** Keys of the groups that `identity` is in. */
+  /** Keys of the groups of `identity`. */
   groupKeys(identity: Identity): readonly string[];
-  /** Whether nothing is refused to `identity`. */
+  /** Whether `identity` may do everything. */
   isAdministrator(identity: Identity): boolean;
 }

@@ -1,10 +1,10 @@
 /**
- * Slows down guessing: after ten failures in a minute, a user name at an address waits, whichever
- * way it tries to come in. Others at the same name are not locked out.
+ * Limits guessing of passwords. After ten failures in a minute, a user name at an address must
+ * wait, on every endpoint. The same name at other addresses is not locked out.
  *
- * Failures are counted in cells that names and addresses share by two keyed hashes; the lesser of
- * two cells counts. There are more cells than a client fills within a minute, so nothing has to be
- * forgotten before its time: junk that is sent between two guesses can only add to a count.
+ * Failures are counted in cells that names and addresses share through two keyed hashes; the lower
+ * of the two counts applies. A client cannot fill all cells within a minute, so no count is evicted
+ * early. Unrelated attempts between two guesses can only increase a count.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
@@ -15,15 +15,15 @@ const WINDOW_MS = 60_000;
 const CELLS = 2 ** 18;
 const MAX_COUNTED = 255;
 
-/** A clock that setting the machine's does not move. */
+/** A monotonic clock, unaffected by changes of the system time. */
 const monotonicMs = (): number => performance.now();
 
-/** One of the two rows. Memory that was never written to takes no room. */
+/** One of the two rows of cells. Pages that were never written use no memory. */
 class Cells {
   readonly #counts = new Uint8Array(CELLS);
   readonly #since = new Float64Array(CELLS);
 
-  /** Failures that count at `now`. */
+  /** The failures in effect at `now`. */
   count(cell: number, now: number): number {
     return now < this.endOf(cell) ? (this.#counts[cell] ?? 0) : 0;
   }
@@ -49,7 +49,7 @@ export class FailureLimiter {
   readonly #now: () => number;
   readonly #most: number;
   readonly #key = randomBytes(32);
-  /** Made by the first failure. */
+  /** Allocated on the first failure. */
   #rows: readonly [Cells, Cells] | null = null;
   #last = -Infinity;
 
@@ -58,7 +58,7 @@ export class FailureLimiter {
     this.#most = most;
   }
 
-  /** Seconds to wait before the next try counts; 0 when it may come now. */
+  /** Seconds until the next attempt is allowed; 0 if it is allowed now. */
   waitSeconds(user: string, address: string): number {
     const now = this.#now();
     if (this.#rows === null || now - this.#last >= WINDOW_MS) {

@@ -1,8 +1,8 @@
 /**
- * Hashes over passwords that clients send: each takes tens of milliseconds of a core, and any
- * client can ask for them. They run in threads of their own, as many as there are cores; so many
- * wait and no more, in fair turns; and what no client waits for any more is not run. Files are
- * written by other threads, which never wait for a hash.
+ * Hashes passwords that clients send. Each hash takes tens of milliseconds of CPU, and any client
+ * can request one. They run on separate threads, one per core, from a bounded queue with fair
+ * scheduling. A request is dropped when its client disconnects. File writes use other threads and
+ * never wait for a hash.
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
@@ -11,27 +11,27 @@ import { machineOf } from '../config/index.js';
 import { HashQueue, type Waiting } from './hash-queue.js';
 import type { HashRequest } from './hash-worker.js';
 
-/** The most hashes that may wait. */
+/** Maximum queued hashes. */
 export const MAX_WAITING = 64;
-/** A thread that has nothing to do for so long ends. */
+/** An idle thread ends after this time. */
 const IDLE_MS = 30_000;
 
-/** In place of a number of failures. */
+/** Replaces the failure count after a successful login. */
 const KNOWN_TO_SUCCEED = -1;
 
-/** The connection a login comes by, as far as it matters here. */
+/** The connection that a login arrived on. */
 export interface LoginConnection {
   readonly destroyed: boolean;
   once(event: 'close', gone: () => void): unknown;
 }
 
-/** Where a login comes from. */
+/** The origin of a login. */
 export interface Caller {
   readonly address: string;
   readonly connection?: LoginConnection | undefined;
 }
 
-/** There is more to hash than can be: the client may come again. */
+/** The queue of hashes is full; the client may retry. */
 export class LoginsBusy extends Error {
   override readonly name = 'LoginsBusy';
 
@@ -40,10 +40,10 @@ export class LoginsBusy extends Error {
   }
 }
 
-/** One for all: thousands a second are refused, and none needs a stack. */
+/** Shared instance: thousands of logins per second may be refused, and none needs a stack trace. */
 const BUSY = new LoginsBusy();
 
-/** No client waits for the answer. */
+/** The client disconnected. */
 export class CallerGone extends Error {
   override readonly name = 'CallerGone';
 }
@@ -65,14 +65,14 @@ export class HashPool {
   readonly #queue = new HashQueue<Task>(MAX_WAITING);
   readonly #threads = new Set<Thread>();
   readonly #watched = new WeakSet<object>();
-  /** What failed on a connection since its last success; absent: nothing was judged. */
+  /** Failures on a connection since its last success; absent before the first verdict. */
   readonly #failures = new WeakMap<object, number>();
 
   constructor(most = availableParallelism()) {
     this.#most = most;
   }
 
-  /** Rejects with `LoginsBusy`, or with `CallerGone`. */
+  /** Rejects with `LoginsBusy` or `CallerGone`. */
   hash(request: HashRequest, { address, connection }: Caller): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (connection?.destroyed === true) {
@@ -89,7 +89,10 @@ export class HashPool {
     });
   }
 
-  /** Who logged in by a connection is next on it; who failed comes after those who did not. */
+  /**
+   * Records a verdict for scheduling: a connection that logged in comes first, one with failures
+   * last.
+   */
   judge({ connection }: Caller, isRight: boolean): void {
     if (connection !== undefined) {
       const failures = Math.max(this.#failures.get(connection) ?? 0, 0);
@@ -122,7 +125,7 @@ export class HashPool {
     }
   }
 
-  /** Another thread, where there may be one. */
+  /** Starts a thread; `null` if all threads are running. */
   #begin(): Thread | null {
     if (this.#threads.size >= this.#most) {
       return null;
@@ -158,5 +161,5 @@ export class HashPool {
   }
 }
 
-/** The process's own: cores are shared by all of it. */
+/** One pool per process, because all its users share the cores. */
 export const hashPool = new HashPool();

@@ -1,25 +1,25 @@
 /**
- * Who is next where work is scarce: the address that asked for least, and of it the connection with
- * the fewest failures, then the one that asked for least; among equals by turns the first and the
- * latest, so that neither a line that was there before nor one that grows excludes any client.
- * Where the queue is full the one with most in it loses: many tries of one client do not stand in
- * the way of another's first.
+ * Fair scheduling of hashes. The address with the fewest requests is next, and within it the
+ * connection with the fewest failures, then the fewest requests. Ties alternate between the
+ * earliest and the latest arrival, so that neither an old backlog nor a growing one starves a
+ * client. When the queue is full, the address with the most queued requests loses one: many
+ * attempts by one client cannot block another client's first.
  */
 
-/** What work is asked for. */
+/** A queued request. */
 export interface Waiting {
   readonly address: string;
-  /** Represents its connection. */
+  /** Identifies the connection. */
   readonly connection: object;
-  /** What failed on the connection since the last success; less than 0 after a success. */
+  /** Failures on the connection since its last success; negative after a success. */
   readonly failures: number;
 }
 
 interface Line<T> {
   readonly items: T[];
-  /** What it asked for since the queue was empty. */
+  /** Number of requests since the queue was last empty. */
   asked: number;
-  /** Rises with each arrival anywhere. */
+  /** Sequence number of the latest arrival, across all connections. */
   latest: number;
   failures: number;
 }
@@ -31,7 +31,9 @@ interface Address<T> {
   latest: number;
 }
 
-/** Accounts of those who asked for something and do not wait. */
+/**
+ * Number of tracked addresses, or connections of one address, above which idle ones are dropped.
+ */
 const MAX_ACCOUNTS = 1_000;
 
 export class HashQueue<T extends Waiting> {
@@ -49,7 +51,7 @@ export class HashQueue<T extends Waiting> {
     return this.#size;
   }
 
-  /** Takes `item`; what has to go for it, which may be itself. */
+  /** Queues `item`. Returns the request that was displaced, which may be `item` itself. */
   push(item: T): T | null {
     this.#arrivals += 1;
     const address = this.#addressOf(item);
@@ -79,7 +81,7 @@ export class HashQueue<T extends Waiting> {
     return last ?? null;
   }
 
-  /** The next, which leaves the queue. */
+  /** Removes and returns the next request. */
   shift(): T | null {
     this.#turns += 1;
     const latestFirst = this.#turns % 2 === 0 ? 1 : -1;
@@ -95,7 +97,7 @@ export class HashQueue<T extends Waiting> {
     return item;
   }
 
-  /** Everything a connection asked for leaves the queue. */
+  /** Removes and returns all requests of a connection. */
   remove({ address: name, connection }: Waiting): readonly T[] {
     const address = this.#addresses.get(name);
     const items = address?.lines.get(connection)?.items.splice(0) ?? [];
@@ -118,7 +120,7 @@ export class HashQueue<T extends Waiting> {
     return [...this.#addresses.values()].filter(({ count }) => count > 0);
   }
 
-  /** Accounts are closed when the queue is empty. */
+  /** Counters are reset when the queue is empty. */
   #gone(address: Address<T> | undefined): void {
     this.#size -= 1;
     if (address !== undefined) {
@@ -151,7 +153,7 @@ function drop<K, V>(all: Map<K, V>, isOver: (one: V) => boolean): void {
   }
 }
 
-/** The greatest by `compare`. */
+/** The maximum by `compare`. */
 function best<T>(all: Iterable<T>, compare: (a: T, b: T) => number): T | undefined {
   let found: T | undefined;
   for (const one of all) {

@@ -1,8 +1,8 @@
-/** One thread of `hash-pool.ts`: hashes what it is sent, one after the other. */
+/** A thread of `hash-pool.ts`: hashes one request at a time. */
 import { pbkdf2Sync } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 
-/** A password and how it is to be hashed. */
+/** A password and its hash parameters. */
 export interface HashRequest {
   readonly password: string;
   readonly salt: Uint8Array;

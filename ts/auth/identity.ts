@@ -1,26 +1,28 @@
-/** Who asks, and what a login can come to. */
+/** Identities, and the possible results of a login. */
 
 /**
- * Where a name is known: the administrator of the configuration, users and service accounts of
- * the database, or people whom an identity provider vouches for and no database stores.
+ * Where an identity is defined: the configuration, the database (users and service accounts), or an
+ * identity provider, whose users no database stores.
  */
 type IdentityKind = 'admin' | 'user' | 'service account' | 'external';
 
 export interface Identity {
   readonly name: string;
   readonly kind: IdentityKind;
-  /** Of those whom the database keeps: tells them apart from others who had the name before. */
+  /** For stored principals: distinguishes them from earlier principals of the same name. */
   readonly id?: string;
-  /** What the identity provider calls the groups of someone external. */
+  /** For external users: their groups, as named by the identity provider. */
   readonly externalGroups?: readonly string[];
-  /** Of someone external: who vouches, and for whom. The name is what people chose to be called. */
+  /** For external users: the issuer and its subject. The user chose the display name. */
   readonly issuer?: string;
   readonly subject?: string;
-  /** Of a service account: whose session has become it, and needs the right to every time. */
+  /**
+   * For a service account: the identity that assumed it, whose right to do so is checked each time.
+   */
   readonly assumedBy?: Identity;
 }
 
-/** Unique for an identity, whatever others are called. */
+/** Unique per identity, whatever the names of others. */
 export function identityKey({ kind, name, id, issuer, subject }: Identity): string {
   return kind === 'external'
     ? `${kind} ${JSON.stringify([issuer ?? '', subject ?? name])}`
@@ -32,23 +34,23 @@ export interface KnownLogin {
   readonly kind: 'known';
   readonly identity: Identity;
   /**
-   * Whether it still holds, for what lasts longer than a request. At once while what was found
-   * out counts; absent where nothing can change.
+   * Checks whether the login is still valid, for connections that outlive a request. Synchronous
+   * while the result is cached; absent if the login cannot change.
    */
   readonly renew?: () => Login | Promise<Login>;
 }
 
-/** What credentials prove. */
+/** The result of checking credentials. */
 export type Login =
   | KnownLogin
-  /** No identity, or none any more; `error` describes what is wrong with the token. */
+  /** No identity, or no longer valid; `error` describes the problem of the token. */
   | { readonly kind: 'unknown'; readonly error?: string }
-  /** A known identity that may not enter here; `needs` names the permission. */
+  /** A known identity without permission for this endpoint; `needs` names the permission. */
   | { readonly kind: 'denied'; readonly identity: Identity; readonly needs: string }
-  /** A good token whose scope is too narrow to tell whose it is. */
+  /** A valid token whose scope is too narrow to identify its owner. */
   | { readonly kind: 'insufficient scope' }
   | { readonly kind: 'wait'; readonly seconds: number }
-  /** More passwords are to be checked than can be. */
+  /** The queue of password checks is full. */
   | { readonly kind: 'busy'; readonly seconds: number }
-  /** Undecided: the identity provider does not answer. */
+  /** Undecided: the identity provider does not respond. */
   | { readonly kind: 'unavailable'; readonly seconds: number };

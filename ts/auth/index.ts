@@ -1,4 +1,4 @@
-/** Who asks. */
+/** Identities, credentials and logins. */
 export { createAuthenticator } from './authenticator.js';
 export type { Directory, LoginEndpoint, LoginObserver, PublicKey } from './directory.js';
 export { identityKey } from './identity.js';

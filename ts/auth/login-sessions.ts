@@ -1,6 +1,6 @@
 /**
- * Who logged in with a browser: a cookie represents the credentials until it is given back, lies
- * idle, or grows old. Known to this process alone; a restart ends them all.
+ * Browser sessions: a cookie represents the credentials until sign-out, idle timeout or expiry.
+ * Sessions exist only in this process; a restart ends all of them.
  */
 import { createHash, randomBytes } from 'node:crypto';
 
@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache';
 import type { KnownLogin } from './identity.js';
 
 export const SESSION_COOKIE = 'qdb_session';
-/** The lifetime that clients receive; the server keeps to it. */
+/** Cookie lifetime; the server enforces it too. */
 export const SESSION_SECONDS = 30 * 24 * 3600;
 const IDLE_MS = 24 * 3600 * 1000;
 const TOKEN_BYTES = 32;
@@ -24,7 +24,7 @@ interface LoginSession {
 const monotonicMs = (): number => performance.now();
 
 export class LoginSessions {
-  /** By digest: what is compared must not tell of the token. */
+  /** Keyed by digest, so that the time of a lookup reveals nothing about the token. */
   readonly #sessions = new LRUCache<string, LoginSession>({ max: MAX_SESSIONS });
   readonly #now: () => number;
 
@@ -32,7 +32,7 @@ export class LoginSessions {
     this.#now = now;
   }
 
-  /** Begins a session, which lasts while its login can be renewed; the token is the client's. */
+  /** Opens a session, which lasts while its login can be renewed. Returns the client's token. */
   open(login: KnownLogin): string {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const now = this.#now();
@@ -40,7 +40,7 @@ export class LoginSessions {
     return token;
   }
 
-  /** The login of a token. Using it extends its life. */
+  /** Returns the login of a token, and extends the session. */
   find(token: string): KnownLogin | null {
     const key = digest(token);
     const session = this.#sessions.get(key);

@@ -1,18 +1,19 @@
 /**
- * What is kept of a password: the verifier of SCRAM-SHA-256 (RFC 5802, RFC 7677), from which the
- * password cannot be read. The wire protocol's exchange and HTTP's Basic login use the same one.
+ * The stored form of a password: a SCRAM-SHA-256 verifier (RFC 5802, RFC 7677), from which the
+ * password cannot be recovered. SCRAM on the wire protocol and Basic authentication over HTTP share
+ * it.
  */
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 
 import { type Caller, hashPool } from './hash-pool.js';
 
-/** Every login pays this; with SCRAM on the client's side. */
+/** Every login costs this many iterations; with SCRAM the client pays them. */
 const SCRAM_ITERATIONS = 16_384;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** What the server keeps of a password. */
+/** The stored form of a password. */
 export interface ScramVerifier {
   readonly salt: Buffer;
   readonly iterations: number;
@@ -23,7 +24,9 @@ export interface ScramVerifier {
 const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
 
-/** For passwords of the server's own users; those that clients send are for `fitsVerifier`. */
+/**
+ * For passwords that the server sets. Passwords sent by clients are checked with `fitsVerifier`.
+ */
 export async function scramVerifier(
   password: string,
   salt: Buffer = randomBytes(SALT_BYTES),
@@ -40,7 +43,7 @@ function verifierOf(salted: Buffer, salt: Buffer, iterations: number): ScramVeri
 }
 
 /**
- * Whether the verifier is this password's; takes as long for every password. Rejects with
+ * Whether the password matches the verifier; takes equally long for every password. Rejects with
  * `LoginsBusy` or `CallerGone`.
  */
 export async function fitsVerifier(
@@ -54,8 +57,8 @@ export async function fitsVerifier(
 }
 
 /**
- * What every name without a user shows, and users show too: salts that are a name's own, always
- * the same, and tell nothing. Who does not know the secret cannot tell one from the other.
+ * Salts derived from the name and a secret, for names with and without a user. They are constant,
+ * so a client without the secret cannot find out whether a user exists.
  */
 export class NameSalts {
   readonly #secret: Buffer;
@@ -68,14 +71,17 @@ export class NameSalts {
     return hmac(this.#secret, `salt ${name}`).subarray(0, SALT_BYTES);
   }
 
-  /** A verifier no password fits. */
+  /** A verifier that no password matches. */
   mock(name: string, iterations = SCRAM_ITERATIONS): ScramVerifier {
     const storedKey = hmac(this.#secret, `stored ${name}`);
     const serverKey = hmac(this.#secret, `server ${name}`);
     return { salt: this.of(name), iterations, storedKey, serverKey };
   }
 
-  /** One of `choices`, which must not be empty: of a name always the same while they are. */
+  /**
+   * Picks one of `choices`, which must not be empty: the same one for a name while `choices` are
+   * unchanged.
+   */
   choose(name: string, choices: readonly number[]): number {
     const at = hmac(this.#secret, `choice ${name}`).readUInt32BE(0) / 2 ** 32;
     return choices[Math.floor(at * choices.length)] ?? SCRAM_ITERATIONS;

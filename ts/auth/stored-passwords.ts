@@ -1,7 +1,7 @@
 /**
- * Passwords of the users the database keeps. Checking one costs thousands of rounds and clients
- * send it with every request, so a success is remembered for a minute, until the user's verifier
- * is another.
+ * Passwords of stored users. A check costs thousands of iterations and clients send the password
+ * with every request. A success is therefore cached for a minute, until the user's verifier
+ * changes.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
@@ -17,7 +17,10 @@ const MAX_ENTRIES = 10_000;
 
 interface Success {
   readonly identity: Identity;
-  /** A new password is a new object, and a user who is gone or disabled has none. */
+  /**
+   * Compared by identity: a new password creates a new object, and a deleted or disabled user has
+   * none.
+   */
   readonly verifier: ScramVerifier | null;
   readonly until: number;
 }
@@ -32,7 +35,7 @@ export class StoredPasswords {
   readonly #now: () => number;
   readonly #key = randomBytes(32);
   readonly #successes = new LRUCache<string, Success>({ max: MAX_ENTRIES });
-  /** What is being checked; many requests of a client that come at once are checked once. */
+  /** Checks in progress: concurrent requests with the same password share one check. */
   readonly #checking = new Map<string, Promise<Identity | null>>();
 
   constructor(directory: Directory, now: () => number = () => performance.now()) {
@@ -40,7 +43,7 @@ export class StoredPasswords {
     this.#now = now;
   }
 
-  /** At once when the same was right a moment ago. */
+  /** Synchronous if the same password was verified recently. */
   check(
     user: string,
     password: string,
@@ -61,7 +64,7 @@ export class StoredPasswords {
       try {
         return await checked;
       } catch (error) {
-        // The client it was begun for has left; others may still wait.
+        // The client that started the check disconnected; others may still wait for it.
         if (under === undefined || !(error instanceof CallerGone)) {
           throw error;
         }

@@ -9,143 +9,146 @@ export type OpenOptions = {
    */
   readonly root: string;
   /**
-   * What an acknowledged commit survives; default `sync`.
+   * Which failures an acknowledged commit survives; default `sync`.
    */
   readonly commitMode?: CommitMode;
   /**
-   * Whether the clock bounds a time to live; default true.
+   * Whether the wall clock also limits TTL expiry, so that future rows do not expire recent
+   * ones; default true.
    */
   readonly ttlByClock?: boolean;
   /**
-   * Directory `read_parquet` may read, default `ROOT/import`.
+   * Directory that `read_parquet` may read; default `ROOT/import`.
    */
   readonly importRoot?: string;
   /**
-   * Directory that COPY … TO writes to, which `export_files()` lists; default `ROOT/export`.
+   * Directory that COPY … TO writes to and `export_files()` lists; default `ROOT/export`.
    */
   readonly exportRoot?: string;
   /**
-   * Bytes the process may use; default the memory of the machine or of its control group.
+   * Maximum bytes of the process; default the memory of the machine or of its control group.
    */
   readonly processMemoryBytes?: number;
   /**
-   * Bytes all queries may use together; default half of `processMemoryBytes`.
+   * Maximum bytes of all queries together; default half of `processMemoryBytes`.
    */
   readonly memoryLimitBytes?: number;
   /**
-   * Bytes one query may use; default a quarter of `memoryLimitBytes`.
+   * Maximum bytes of one query; default a quarter of `memoryLimitBytes`.
    */
   readonly queryMemoryLimitBytes?: number;
   /**
-   * Bytes of rows that only memory and the log may hold; default an eighth of
+   * Maximum bytes of rows that exist only in memory and the log; default an eighth of
    * `processMemoryBytes`.
    */
   readonly unwrittenLimitBytes?: number;
   /**
-   * Threads that run plans; default the number of cores.
+   * Number of threads that run plans; default the number of cores.
    */
   readonly workers?: number;
   /**
-   * Fewest rows of a scan's part, and most of its batches; default what is fastest.
+   * Minimum rows of a scan partition and maximum rows of its batches; default: the fastest
+   * values.
    */
   readonly scanPartRows?: number;
   /**
-   * Queries that run at once, but for cheap ones; default twice the cores, at least 4.
+   * Maximum number of concurrent queries, except cheap ones; default twice the cores, at least
+   * 4.
    */
   readonly maxConcurrentQueries?: number;
   /**
-   * Queries that may wait for their turn; default 256.
+   * Maximum number of queries waiting for admission; default 256.
    */
   readonly maxWaitingQueries?: number;
   /**
-   * Milliseconds a query waits for its turn; default 10,000.
+   * Maximum milliseconds a query waits for admission; default 10,000.
    */
   readonly queueWaitMs?: number;
   /**
-   * Whether materialized views follow their base tables; default true.
+   * Whether materialized views are refreshed from their base tables; default true.
    */
   readonly refreshViews?: boolean;
   /**
-   * Whether live views can be made, and follow their base tables; default true.
+   * Whether live views can be created and are refreshed from their base tables; default true.
    */
   readonly liveViews?: boolean;
   /**
-   * The longest IN MEMORY of a live view in microseconds; default an hour.
+   * Maximum IN MEMORY of a live view in microseconds; default one hour.
    */
   readonly liveViewMemoryMicros?: number;
   /**
-   * Bytes that all views may hold between their refreshes; default a 32nd of
-   * `processMemoryBytes`, 256 MiB at most.
+   * Maximum bytes of state that all views retain between refreshes; default a 32nd of
+   * `processMemoryBytes`, at most 256 MiB.
    */
   readonly viewStateBytes?: number;
   /**
-   * Whether materialized views answer queries over their base tables; default true.
+   * Whether queries over base tables may be answered from materialized views; default true.
    */
   readonly answersFromViews?: boolean;
   /**
-   * Bytes of the latest changes of followed tables that memory keeps; default a 64th of
-   * `processMemoryBytes`, 64 MiB at most.
+   * Maximum bytes of recent changes of followed tables cached in memory; default a 64th of
+   * `processMemoryBytes`, at most 64 MiB.
    */
   readonly recentChangesBytes?: number;
   /**
-   * Milliseconds between two looks at the partitions of a table with a storage policy; default
+   * Milliseconds between two checks of the partitions of a table with a storage policy; default
    * five minutes.
    */
   readonly policyCheckMs?: number;
   /**
-   * Milliseconds for which a table is followed without a feed; default a week.
+   * Milliseconds for which a table stays followed without a change feed; default one week.
    */
   readonly followedForMs?: number;
   /**
-   * Manifests kept to fall back to: 2 (default), or 1 for none.
+   * Number of manifests retained: 2 (default), or 1 for no fallback.
    */
   readonly keepGenerations?: number;
   /**
-   * When checksums of segments are compared; default `first`.
+   * When segment checksums are verified; default `first`.
    */
   readonly verify?: Verify;
   /**
-   * Free bytes on the disk below which writes stop; default 5 % of it, 1 GiB at most.
+   * Free disk bytes below which writes stop; default 5 % of the disk, at most 1 GiB.
    */
   readonly diskWatermarkBytes?: number;
   /**
-   * Bytes kept for the last checkpoint; default 64 MiB, at most 2 % of the disk.
+   * Disk bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the disk.
    */
   readonly diskReserveBytes?: number;
   /**
-   * Bytes all queries may spill; default a quarter of the free disk.
+   * Maximum bytes that all queries may spill; default a quarter of the free disk space.
    */
   readonly spillLimitBytes?: number;
   /**
-   * Rows of an import that a new table holds in memory; default 500,000.
+   * Maximum rows of an import that a new table holds in memory; default 500,000.
    */
   readonly maxUncommittedRows?: number;
   /**
-   * Disorder that a new table expects, milliseconds; default ten minutes.
+   * Expected out-of-order lag of a new table in milliseconds; default ten minutes.
    */
   readonly o3MaxLagMs?: number;
   /**
-   * Tables.
+   * Maximum number of tables.
    */
   readonly maxTables?: number;
   /**
-   * Partitions of a table.
+   * Maximum number of partitions per table.
    */
   readonly maxPartitions?: number;
   /**
-   * Columns of a table.
+   * Maximum number of columns per table.
    */
   readonly maxColumns?: number;
   /**
-   * Bytes of a text or BINARY cell.
+   * Maximum bytes of a string or BINARY value.
    */
   readonly maxCellBytes?: number;
   /**
-   * Elements of an array in a column.
+   * Maximum number of elements of an array value.
    */
   readonly maxArrayElements?: number;
   /**
-   * Bytes of a line of an import.
+   * Maximum bytes of a line in an import.
    */
   readonly maxLineBytes?: number;
 };
@@ -164,7 +167,7 @@ export type Setting = {
    */
   readonly environmentVariable: string;
   /**
-   * The effective value; of a secret, that it is there.
+   * The effective value; for a secret, only whether it is set.
    */
   readonly value: string;
   /**
@@ -187,106 +190,106 @@ export type StatementContext = {
    */
   readonly user: string;
   /**
-   * Tells the user apart from others of the same name; absent: the name does.
+   * Distinguishes users of the same name; absent: the name does.
    */
   readonly identity?: string;
   /**
-   * Who owns a view that the statement makes; absent: the user.
+   * Owner of a view that the statement creates; absent: the user.
    */
   readonly owner?: Owner;
   /**
-   * The statement's text, for the list of active queries.
+   * The SQL text, for the list of active queries.
    */
   readonly text?: string;
   /**
-   * Type texts the client declared for `$1`, `$2`, …; null where it left them open.
+   * Types the client declared for `$1`, `$2`, …; null where it declared none.
    */
   readonly parameterTypes?: ReadonlyArray<string | null>;
   /**
-   * Milliseconds until the statement is given up; absent or 0: no limit.
+   * Statement timeout in milliseconds; absent or 0: no limit.
    */
   readonly timeoutMs?: number;
   /**
-   * Milliseconds of `timeoutMs` that are over: from the statement's arrival to here.
+   * Milliseconds of `timeoutMs` already elapsed since the statement arrived.
    */
   readonly elapsedMs?: number;
   /**
-   * What cancels its binding: a number that no execution has.
+   * Id for cancelling its binding, distinct from all execution ids.
    */
   readonly queryId?: string;
   /**
-   * Refuse everything that writes.
+   * Whether to reject all writes.
    */
   readonly readOnly?: boolean;
   /**
-   * What of the catalog is seen; absent: everything.
+   * The visible subset of the catalog; absent: everything.
    */
   readonly visibility?: Visibility;
   /**
-   * What `SHOW USERS` and its kind answer, by `Users:`, `Permissions:name`, `all_permissions`,
-   * as far as the statement asks for them.
+   * Rows of `SHOW USERS` and similar statements, by key (`Users:`, `Permissions:name`,
+   * `all_permissions`). Only the lists that the statement requests.
    */
   readonly lists?: { [key in string]?: ListedRows };
   /**
-   * The last number of each sequence that the session drew from, in that order, as far as the
-   * statement asks for them.
+   * The last value the session got from each sequence, least recent first. Only the sequences
+   * that the statement requests.
    */
   readonly numbers?: ReadonlyArray<DrawnNumber>;
   /**
-   * What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
+   * Results of the permission checks that an earlier binding requested, by key; absent: binding
+   * cannot request checks.
    */
   readonly answers?: { [key in string]?: boolean };
   /**
-   * How the texts in files are read, by the keys of what an earlier binding asked.
+   * Detected formats of text files that an earlier binding requested, by key.
    */
   readonly texts?: { [key in string]?: TextShape };
 };
 
 export type DrawnNumber = {
   /**
-   * The name that the sequence has elsewhere.
+   * Name of the sequence, as used elsewhere.
    */
   readonly sequence: string;
   /**
-   * The number: 64 bits, as text.
+   * The 64-bit value as a string.
    */
   readonly value: string;
 };
 
 export type Owner = {
   /**
-   * The name, for people.
+   * The name, for display.
    */
   readonly name: string;
   /**
-   * Tells one apart from others of the name; null where an older version made the view.
+   * Distinguishes owners of the same name; null if an older version created the view.
    */
   readonly id: string | null;
 };
 
 export type Visibility = {
   /**
-   * By folded name the folded names of the columns, null for all of them; null in its place:
-   * every table.
+   * Folded column names by folded table name. Null columns: all columns; null map: every table.
    */
   readonly tables: { [key in string]?: ReadonlyArray<string> | null } | null;
   /**
-   * The same for what may be read, with SELECT alone.
+   * The same for readable columns, which require SELECT.
    */
   readonly reads: { [key in string]?: ReadonlyArray<string> | null } | null;
   /**
-   * Whether files of the server may be read.
+   * Whether the user may read files of the server.
    */
   readonly files: boolean;
   /**
-   * Whether others' running queries are seen and may be cancelled.
+   * Whether the user may see and cancel other users' queries.
    */
   readonly queries: boolean;
 };
 
 export type ListedRows = {
   /**
-   * Names and types.
+   * Names and types of the columns.
    */
   readonly columns: ReadonlyArray<[string, ListedType]>;
   /**
@@ -303,15 +306,15 @@ export type StatementKind = 'select' | 'insert' | 'update' | 'ddl' | 'session' |
 
 export type StatementDescription = {
   /**
-   * What it does.
+   * The kind of the statement.
    */
   readonly kind: StatementKind;
   /**
-   * Words of the command tag: `SELECT`, `CREATE TABLE`, …
+   * The command tag: `SELECT`, `CREATE TABLE`, …
    */
   readonly command: string;
   /**
-   * Columns of the result; empty when there is none.
+   * Columns of the result; empty if it has none.
    */
   readonly columns: ReadonlyArray<ResultColumn>;
   /**
@@ -319,93 +322,93 @@ export type StatementDescription = {
    */
   readonly timestamp: number;
   /**
-   * Type text of each parameter `$1`, `$2`, … as inferred.
+   * Inferred type of each parameter `$1`, `$2`, …
    */
   readonly parameters: ReadonlyArray<string>;
   /**
-   * What it touches.
+   * The tables and columns it accesses.
    */
   readonly accesses: ReadonlyArray<Access>;
   /**
-   * What it asks for and has no effect here: notices beside its success.
+   * Notice to send with success, when a requested option has no effect here.
    */
   readonly notice?: string;
   /**
-   * What must be known to be granted or not before it can be bound: it reads while it is bound.
-   * Prepare it again with the answers.
+   * Permissions to check before binding, because binding already reads data. Prepare the
+   * statement again with the results.
    */
   readonly asks?: ReadonlyArray<Ask>;
   /**
-   * Texts whose shape must be known before it can be bound. Prepare it again with what is found.
+   * Text files whose format must be detected before binding. Prepare the statement again with
+   * the results.
    */
   readonly texts?: ReadonlyArray<TextAsk>;
 };
 
 export type ColumnSource = {
   /**
-   * The number of the table.
+   * The table's OID.
    */
   readonly table: number;
   /**
-   * The number of the column in it, from 1.
+   * The column number in the table, from 1.
    */
   readonly number: number;
   /**
-   * What narrows its type, as the catalog packs it; -1 for nothing.
+   * The type modifier in catalog encoding; -1 for none.
    */
   readonly modifier: number;
 };
 
 export type ResultColumn = {
   /**
-   * Name as shown.
+   * Name as displayed.
    */
   readonly name: string;
   /**
-   * Type text as `/exec` prints it: `DOUBLE`, `GEOHASH(5c)`, `ARRAY`.
+   * Type name as `/exec` prints it: `DOUBLE`, `GEOHASH(5c)`, `ARRAY`.
    */
   readonly type: string;
   /**
-   * Dimensions of an array, else 0.
+   * Number of dimensions of an array, otherwise 0.
    */
   readonly dimensions: number;
   /**
-   * Of a column of the catalog of `PostgreSQL`: the number of its type there, where `type` does
-   * not say.
+   * `PostgreSQL` type OID of a system-catalog column, if `type` does not determine it.
    */
   readonly oid?: number;
   /**
-   * The column of a table that it is.
+   * The table column it is selected from, if any.
    */
   readonly source?: ColumnSource;
 };
 
 export type Ask = {
   /**
-   * Tells it apart from other questions.
+   * Identifies the request.
    */
   readonly key: string;
   /**
-   * What is to be granted.
+   * The access to check.
    */
   readonly access: Access;
 };
 
 export type TextAsk = {
   /**
-   * Tells it apart from other questions.
+   * Identifies the request.
    */
   readonly key: string;
   /**
-   * What the files are.
+   * The file format.
    */
   readonly format: TextFormat;
   /**
-   * The files, in the order in which their rows come.
+   * The files, in the order of their rows.
    */
   readonly files: ReadonlyArray<TextPlace>;
   /**
-   * What the statement says about them, by the names of the options.
+   * Options given in the statement, by name.
    */
   readonly options: { [key in string]?: string };
 };
@@ -414,77 +417,77 @@ export type TextFormat = 'csv' | 'json';
 
 export type TextPlace = {
   /**
-   * As users know it, below the import directory.
+   * Path shown to users, relative to the import directory.
    */
   readonly name: string;
   /**
-   * Where it is, absolute and without links.
+   * Absolute path without symbolic links.
    */
   readonly path: string;
 };
 
 export type TextShape = {
   /**
-   * How they are read, in the order of the question.
+   * How the files are read, in the order of the request.
    */
   readonly files: ReadonlyArray<TextFile>;
   /**
-   * Why they cannot be read.
+   * Why the files cannot be read, if so.
    */
   readonly problem?: string;
 };
 
 export type TextFile = {
   /**
-   * As users know it.
+   * Path shown to users.
    */
   readonly name: string;
   /**
-   * Which content of the file was looked at: device, number, bytes, nanoseconds since 1970 of
-   * the last change, with a colon between them.
+   * Version of the file that was examined: device, inode, size in bytes and modification time in
+   * nanoseconds since 1970, separated by colons.
    */
   readonly version: string;
   /**
-   * When that was, in milliseconds since 1970.
+   * Time of the examination in milliseconds since 1970.
    */
   readonly lookedAt: number;
   /**
-   * Its first 64 bytes and its last, in hexadecimal digits: a file that grew has them still.
+   * Its first and last 64 bytes in hexadecimal; a file that only grew still contains them there.
    */
   readonly edges: string;
   /**
-   * Where its text lies as UTF-8 and CSV, if the file itself is something else.
+   * Path of the copy converted to UTF-8 CSV, if the file itself has another format.
    */
   readonly converted?: string;
   /**
-   * How that is read.
+   * How that CSV is parsed.
    */
   readonly csv: CsvTextSpec;
 };
 
 export type Access = {
   /**
-   * The table; empty for the database.
+   * The table's name; empty for the database.
    */
   readonly table: string;
   /**
-   * The columns; empty when the whole table is meant.
+   * The columns; empty for the whole table.
    */
   readonly columns: ReadonlyArray<string>;
   /**
-   * What it takes.
+   * The required permission.
    */
   readonly permission: Permission;
   /**
-   * The view whose query touches it: the right is that of the view's owner.
+   * The view whose query accesses it; the view's owner then needs the permission.
    */
   readonly view?: string;
   /**
-   * Of that view.
+   * Owner of that view.
    */
   readonly owner?: Owner;
   /**
-   * The table's designated timestamp, where the user does not see everything.
+   * The table's designated timestamp, if the user's visibility is restricted.
    */
   readonly timestamp?: string;
 };
@@ -535,75 +538,74 @@ export type Permission =
 
 export type ExecuteOptions = {
   /**
-   * The encoding.
+   * The row encoding.
    */
   readonly rows: RowFormat;
   /**
-   * What the execution is called while it runs; no other one that runs may have it. The engine
-   * finds one when absent.
+   * Id of the execution, unique among running executions. The engine assigns one when absent.
    */
   readonly queryId?: number;
   /**
-   * The text it runs for, where the statement is one with parameters in place of its literals.
+   * The original SQL text, when the statement has parameters in place of its literals.
    */
   readonly text?: string;
   /**
-   * Rows left out at the start.
+   * Number of rows to skip at the start.
    */
   readonly skip?: number;
   /**
-   * Most rows returned, after `skip`.
+   * Maximum number of rows to return, after `skip`.
    */
   readonly take?: number;
   /**
-   * Keep counting after `take` rows, so that `Summary.rowsTotal` is the whole.
+   * Whether to keep counting after `take` rows, so that `Summary.rowsTotal` covers all rows.
    */
   readonly countAll?: boolean;
   /**
-   * Only the last rows of the result; `skip` and `take` count within them.
+   * Number of rows to keep from the end of the result; `skip` and `take` apply within them.
    */
   readonly last?: number;
   /**
-   * Milliseconds until the statement is given up; no limit when absent.
+   * Timeout of the statement in milliseconds; no limit when absent.
    */
   readonly timeoutMs?: number;
   /**
-   * Milliseconds of `timeoutMs` that are over: from the statement's arrival to here.
+   * Milliseconds of `timeoutMs` already elapsed since the statement arrived.
    */
   readonly elapsedMs?: number;
   /**
-   * Most rows of the first chunk (portals with a row limit).
+   * Maximum rows of the first chunk (portals with a row limit).
    */
   readonly firstChunkRows?: number;
   /**
-   * Waits for a change of the table, and answers the query's rows among those that changed. Of
-   * rows that one commit added `skip` leaves out the first ones, else it has no effect.
+   * Waits until the table changes, then runs the query over the changed rows. `skip` applies
+   * only if the rows were added by a single commit.
    */
   readonly changes?: ChangesOptions;
 };
 
 export type ChangesOptions = {
   /**
-   * What follows this transaction; when absent nothing but the position of the table.
+   * Reports changes after this transaction; when absent, only the table's current position.
    */
   readonly after?: number;
   /**
-   * Tells the rows that there are, whatever came before.
+   * Whether to report all existing rows, regardless of earlier changes.
    */
   readonly all?: boolean;
   /**
-   * Leaves out the rows.
+   * Whether to omit the rows.
    */
   readonly withoutRows?: boolean;
   /**
-   * Milliseconds to wait for a change.
+   * Maximum milliseconds to wait for a change.
    */
   readonly waitMs: number;
 };
 
 export type TableChange = {
   /**
-   * What happened.
+   * The kind of change.
    */
   readonly kind: ChangeKind;
   /**
@@ -611,19 +613,19 @@ export type TableChange = {
    */
   readonly table: string;
   /**
-   * The last transaction that is reported by it.
+   * The last transaction that the report covers.
    */
   readonly txn: number;
   /**
-   * Commits that are reported by it, where it is known.
+   * Number of commits that the report covers, if known.
    */
   readonly commits: number;
   /**
-   * Rows that came, before any filter, where it is known.
+   * Number of rows added, before any filter, if known.
    */
   readonly rows: number | null;
   /**
-   * Of added rows their time, of touched ones stretches that are ascending and apart.
+   * Time range of added rows; otherwise the changed time ranges, ascending and disjoint.
    */
   readonly ranges: ReadonlyArray<ChangedRange>;
 };
@@ -632,11 +634,11 @@ export type ChangeKind = 'none' | 'rows' | 'range';
 
 export type ChangedRange = {
   /**
-   * The first instant; null: since ever.
+   * The first timestamp; null: unbounded.
    */
   readonly from: string | null;
   /**
-   * The last instant, which belongs to it; null: for ever.
+   * The last timestamp, inclusive; null: unbounded.
    */
   readonly to: string | null;
 };
@@ -645,55 +647,55 @@ export type RowFormat =
   | {
       readonly format: 'json';
       /**
-       * LONG as text.
+       * Whether LONG values are written as strings.
        */
       readonly quoteLargeNumbers?: boolean;
       /**
-       * Which columns, in which order; all when absent.
+       * Column indexes in output order; all columns when absent.
        */
       readonly columns?: ReadonlyArray<number>;
     }
   | {
       readonly format: 'csv';
       /**
-       * One ASCII character.
+       * The delimiter: one ASCII character.
        */
       readonly delimiter?: string;
       /**
-       * Write the name line first.
+       * Whether to write a header line first.
        */
       readonly header?: boolean;
     }
   | {
       readonly format: 'pg';
       /**
-       * 0 text, 1 binary, one per column.
+       * Format code per column: 0 text, 1 binary.
        */
       readonly formatCodes: ReadonlyArray<number>;
       /**
-       * Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
+       * Whether `TIMESTAMP_NS` in text format has nine fractional digits instead of six.
        */
       readonly nanoseconds?: boolean;
     }
   | {
       readonly format: 'qwp';
       /**
-       * Rows of a message, at most.
+       * Maximum rows of a message.
        */
       readonly maxRows: number;
       /**
-       * Bytes after which a message is closed.
+       * Number of bytes after which a message is closed.
        */
       readonly maxBytes: number;
       /**
-       * 1 to 9; absent: not compressed.
+       * Compression level from 1 to 9; absent: uncompressed.
        */
       readonly zstdLevel?: number;
     }
   | {
       readonly format: 'parquet';
       /**
-       * Codec, sizes and versions.
+       * Compression, sizes and version.
        */
       readonly options?: ParquetOptions;
     }
@@ -705,61 +707,62 @@ export type ParquetOptions = {
    */
   readonly compressionCodec?: string;
   /**
-   * Codec's own scale. Default 9 for ZSTD.
+   * Compression level on the codec's own scale. Default 9 for ZSTD.
    */
   readonly compressionLevel?: number;
   /**
-   * Rows. Default 100,000.
+   * Rows per row group. Default 100,000.
    */
   readonly rowGroupSize?: number;
   /**
-   * Bytes. Default 1,048,576.
+   * Bytes per data page. Default 1,048,576.
    */
   readonly dataPageSize?: number;
   /**
-   * Write the least and greatest values.
+   * Whether min/max statistics are written.
    */
   readonly statisticsEnabled?: boolean;
   /**
-   * 1 or 2. Default 2.
+   * Parquet version, 1 or 2. Default 2.
    */
   readonly parquetVersion?: number;
   /**
-   * Arrays as the bytes of their shape and elements. Default: nested lists.
+   * Whether arrays are written as the bytes of their shape and elements. Default: nested lists.
    */
   readonly rawArrayEncoding?: boolean;
   /**
-   * NONE is one file, the default; HOUR to YEAR give a ZIP archive of one for each partition.
+   * NONE (default) writes one file; HOUR to YEAR write a ZIP archive with one file per
+   * partition.
    */
   readonly partitionBy?: string;
 };
 
 export type Summary = {
   /**
-   * Rows encoded.
+   * Number of rows encoded.
    */
   readonly rowsReturned: number;
   /**
-   * Rows of the query when counted (`countAll`), else those seen.
+   * Number of rows of the query with `countAll`, otherwise the number of rows processed.
    */
   readonly rowsTotal: number;
   /**
-   * Rows written by INSERT, UPDATE or DELETE.
+   * Number of rows written by INSERT, UPDATE or DELETE.
    */
   readonly rowsAffected: number;
   /**
-   * Nanoseconds from the start of execution to its end.
+   * Execution time in nanoseconds.
    */
   readonly executeNanos: number;
 };
 
 export type TableMetadata = {
   /**
-   * Name as created.
+   * The table's name as created.
    */
   readonly name: string;
   /**
-   * Columns in order.
+   * The columns in order.
    */
   readonly columns: ReadonlyArray<TableColumn>;
   /**
@@ -767,7 +770,7 @@ export type TableMetadata = {
    */
   readonly partitionBy: string;
   /**
-   * Name of the designated timestamp.
+   * Name of the designated timestamp, if any.
    */
   readonly timestamp: string | null;
 };
@@ -778,7 +781,7 @@ export type TableColumn = {
    */
   readonly name: string;
   /**
-   * Type text.
+   * The SQL type.
    */
   readonly type: string;
   /**
@@ -793,15 +796,15 @@ export type ActiveQuery = {
    */
   readonly queryId: number;
   /**
-   * Who runs it.
+   * Name of the user who runs it.
    */
   readonly user: string;
   /**
-   * Its text.
+   * The SQL text.
    */
   readonly text: string;
   /**
-   * Microseconds since 1970 at its start.
+   * Start time in microseconds since 1970.
    */
   readonly startedMicros: number;
 };
@@ -812,7 +815,7 @@ export type Observed = {
    */
   readonly numbers: { readonly [name: string]: number };
   /**
-   * What is known to be damaged. A table counts as sound until something of it is read.
+   * Known damage. A table counts as intact until a damaged file of it is read.
    */
   readonly damages: ReadonlyArray<Damage>;
   /**
@@ -823,11 +826,11 @@ export type Observed = {
 
 export type Damage = {
   /**
-   * The table's name; its number where its definition is lost; empty without a table.
+   * The table's name; its id if the definition is lost; empty if no table is affected.
    */
   readonly table: string;
   /**
-   * The file and what is wrong with it.
+   * The file and the error.
    */
   readonly what: string;
 };
@@ -838,7 +841,7 @@ export type LogLine = {
    */
   readonly level: LogLevel;
   /**
-   * The crate or part it comes from.
+   * The crate or component that logged it.
    */
   readonly component: string;
   /**
@@ -855,7 +858,7 @@ export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 
 export type AppenderSpec = {
   /**
-   * What the bytes are.
+   * The input format.
    */
   readonly kind: AppenderKind;
   /**
@@ -863,11 +866,12 @@ export type AppenderSpec = {
    */
   readonly table: string;
   /**
-   * Create the table with the columns of `csv` when it is missing (one commit with the rows).
+   * Whether to create the table with the columns of `csv` when it is missing (in the same commit
+   * as the rows).
    */
   readonly create: boolean;
   /**
-   * Replace structure and rows, in the same commit as the new rows.
+   * Whether to replace the table's structure and rows in the same commit that adds the new rows.
    */
   readonly overwrite: boolean;
   /**
@@ -879,15 +883,15 @@ export type AppenderSpec = {
    */
   readonly partitionBy?: string;
   /**
-   * Rows after which staged rows go to disk.
+   * Number of staged rows after which they are written to disk.
    */
   readonly maxUncommittedRows?: number;
   /**
-   * Microseconds of disorder to expect.
+   * Expected out-of-order lag in microseconds.
    */
   readonly o3MaxLagMicros?: number;
   /**
-   * How lines are read.
+   * How CSV lines are parsed.
    */
   readonly csv: CsvTextSpec;
 };
@@ -896,23 +900,23 @@ export type AppenderKind = 'csv' | 'lines' | 'columns' | 'copy';
 
 export type CsvTextSpec = {
   /**
-   * One ASCII character.
+   * The delimiter: one ASCII character.
    */
   readonly delimiter: string;
   /**
-   * The first line is a header: not data.
+   * Whether the first line is a header.
    */
   readonly header: boolean;
   /**
-   * The columns that are read.
+   * The columns to read.
    */
   readonly columns: ReadonlyArray<CsvColumnSpec>;
   /**
-   * What becomes of bad lines.
+   * How malformed lines are handled.
    */
   readonly atomicity: CsvAtomicity;
   /**
-   * Ignore fields beyond the columns instead of the whole line.
+   * Whether surplus fields of a line are ignored instead of rejecting the line.
    */
   readonly skipExtraValues: boolean;
 };
@@ -925,54 +929,54 @@ export type CsvColumnSpec = {
    */
   readonly index: number;
   /**
-   * Column of the table.
+   * Name of the table column.
    */
   readonly name: string;
   /**
-   * Type text.
+   * The SQL type.
    */
   readonly type: string;
   /**
-   * Of DATE, TIMESTAMP and `TIMESTAMP_NS` how they are written (absent: ISO forms), of numbers
-   * their decimal mark.
+   * Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS` values (absent: ISO formats); decimal mark of
+   * numbers.
    */
   readonly pattern?: string;
   /**
-   * The type is a guess: a value that it does not hold asks for a wider one.
+   * Whether the type was guessed. A value that does not fit then requests a wider type.
    */
   readonly guessed?: boolean;
   /**
-   * Texts that are null where they are no value of the type.
+   * Strings that are read as null unless they are values of the type.
    */
   readonly nullTexts?: ReadonlyArray<string>;
 };
 
 export type AppendProgress = {
   /**
-   * Bytes queued.
+   * Number of bytes queued.
    */
   readonly bytes: number;
   /**
-   * Rows parsed.
+   * Number of rows parsed.
    */
   readonly rows: number;
   /**
-   * Set where more bytes make no difference: what they came to is known already.
+   * Set when the result is already known and further bytes are ignored.
    */
   readonly ended?: boolean;
 };
 
 export type TextReport = {
   /**
-   * Rows read.
+   * Number of rows read.
    */
   readonly rowsImported: number;
   /**
-   * Rows left out.
+   * Number of rows skipped.
    */
   readonly rowsRejected: number;
   /**
-   * Failed conversions per column of the text.
+   * Number of failed conversions per column of the input.
    */
   readonly columnErrors: ReadonlyArray<number>;
   /**
@@ -980,23 +984,23 @@ export type TextReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * Per column of the text the type it needs, where a guess was too narrow. When there is one,
-   * the text has to be read again: an appender that read it commits nothing.
+   * Per column of the input, the type it needs if the guess was too narrow. In that case the
+   * input must be read again: an appender that read it commits nothing.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
 
 export type WidenedColumn = {
   /**
-   * Type text.
+   * The SQL type.
    */
   readonly type: string;
   /**
-   * Line of the first value that needs it, from 1.
+   * Line number, from 1, of the first value that needs the type.
    */
   readonly line: number;
   /**
-   * That value, or its beginning.
+   * That value, possibly truncated.
    */
   readonly text: string;
 };
@@ -1007,15 +1011,15 @@ export type AppendReport = {
    */
   readonly table: TableMetadata;
   /**
-   * Rows read.
+   * Number of rows read.
    */
   readonly rowsImported: number;
   /**
-   * Rows left out.
+   * Number of rows skipped.
    */
   readonly rowsRejected: number;
   /**
-   * Failed conversions per column of the text.
+   * Number of failed conversions per column of the input.
    */
   readonly columnErrors: ReadonlyArray<number>;
   /**
@@ -1023,38 +1027,38 @@ export type AppendReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * Per column of the text the type it needs, where a guess was too narrow. When there is one,
-   * the text has to be read again: an appender that read it commits nothing.
+   * Per column of the input, the type it needs if the guess was too narrow. In that case the
+   * input must be read again: an appender that read it commits nothing.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
 
 export type LinesRead = {
   /**
-   * Bytes.
+   * Number of bytes.
    */
   readonly bytes: number;
   /**
-   * Lines, empty ones and comments among them.
+   * Number of lines, including empty lines and comments.
    */
   readonly lines: number;
 };
 
 export type MessagesProgress = {
   /**
-   * Messages that were read since the connection began, one that is wrong among them.
+   * Number of messages read since the connection began, including a rejected one.
    */
   readonly messages: number;
   /**
-   * Their bytes.
+   * Bytes of these messages.
    */
   readonly bytes: number;
   /**
-   * Messages that are still to be read.
+   * Number of messages not read yet.
    */
   readonly left: number;
   /**
-   * Their bytes.
+   * Bytes of these messages.
    */
   readonly leftBytes: number;
   /**
@@ -1062,108 +1066,108 @@ export type MessagesProgress = {
    */
   readonly whole: boolean;
   /**
-   * Whether that has to be committed before more is read.
+   * Whether it must be committed before more is read.
    */
   readonly full: boolean;
   /**
-   * Whether nothing more is read: why, the last `finish` tells.
+   * Whether reading has ended; the last `finish` reports why.
    */
   readonly ended: boolean;
 };
 
 export type AskedCommit = {
   /**
-   * Messages that it answers.
+   * Number of messages that it answers.
    */
   readonly messages: number;
   /**
-   * Rows of all its tables.
+   * Number of rows in all its tables.
    */
   readonly rows: number;
   /**
-   * Its tables, by their places in the plan.
+   * Indexes of its tables in the plan.
    */
   readonly tables: ReadonlyArray<number>;
   /**
-   * Whether the client wanted to wait longer: too much was waiting.
+   * Whether the commit was forced although the client deferred it, because too much was pending.
    */
   readonly forced: boolean;
 };
 
 export type LinesSpec = {
   /**
-   * What the bytes are.
+   * The input format.
    */
   readonly kind: AppenderKind;
   /**
-   * The unit of timestamps that do not say it.
+   * Unit of timestamps that do not specify one.
    */
   readonly precision: LinePrecision;
   /**
-   * Whether tables are made that are not there.
+   * Whether missing tables are created.
    */
   readonly createTables: boolean;
   /**
-   * Whether tables that are there get columns.
+   * Whether missing columns are added to existing tables.
    */
   readonly createColumns: boolean;
   /**
-   * Partitioning of tables that are made.
+   * Partitioning of created tables.
    */
   readonly partitionBy: string;
   /**
-   * Bytes of a line, at most.
+   * Maximum bytes of a line.
    */
   readonly mostLineBytes: number;
   /**
-   * Bytes of all rows in memory, at most.
+   * Maximum bytes of all rows in memory.
    */
   readonly mostHeldBytes: number;
   /**
-   * Whether another message follows: the beginning of a line at the end belongs to that one.
+   * Whether another message follows; an incomplete last line then belongs to it.
    */
   readonly goesOn: boolean;
 };
 
 export type ColumnsSpec = {
   /**
-   * What the bytes are.
+   * The input format.
    */
   readonly kind: AppenderKind;
   /**
-   * Whether tables are made that are not there.
+   * Whether missing tables are created.
    */
   readonly createTables: boolean;
   /**
-   * Whether tables that are there get columns.
+   * Whether missing columns are added to existing tables.
    */
   readonly createColumns: boolean;
   /**
-   * Partitioning of tables that are made.
+   * Partitioning of created tables.
    */
   readonly partitionBy: string;
   /**
-   * Rows of a table in a message, at most.
+   * Maximum rows of one table in a message.
    */
   readonly mostRows: number;
   /**
-   * Tables that a connection names, at most.
+   * Maximum number of tables that a connection names.
    */
   readonly mostTables: number;
   /**
-   * Bytes of the texts in the dictionary of a connection, at most.
+   * Maximum bytes of the strings in a connection's dictionary.
    */
   readonly mostDictionaryBytes: number;
   /**
-   * Rows from which a commit is asked for.
+   * Number of pending rows from which a commit is required.
    */
   readonly mostWaitingRows: number;
   /**
-   * Bytes that rows which wait take in memory, at most.
+   * Maximum bytes of pending rows in memory.
    */
   readonly mostHeldBytes: number;
   /**
-   * Bytes of rows that wait, and of dictionaries, of all connections together.
+   * Maximum bytes of pending rows and dictionaries of all connections together.
    */
   readonly mostOpenBytes: number;
 };
@@ -1174,80 +1178,81 @@ export type RowsReply =
   | {
       readonly state: 'refused';
       /**
-       * Which one, from 1.
+       * Number of the line or message, from 1.
        */
       readonly line: number;
       /**
-       * Bytes of the message before it.
+       * Offset of the line or message in bytes.
        */
       readonly at: number;
       /**
-       * Why.
+       * The reason.
        */
       readonly reason: string;
       /**
-       * Whether the rows together are too many, and not one of them wrong.
+       * Whether the rows together exceed a limit although no single row is wrong.
        */
       readonly isTooLarge: boolean;
       /**
-       * The table of the line, which the reason may tell of.
+       * Table of the line, if known; the reason may reveal facts about it.
        */
       readonly table?: string;
       /**
-       * Whether that is there.
+       * Whether that table exists.
        */
       readonly exists: boolean;
       /**
-       * How the columnar protocol classes it.
+       * Status code of the columnar protocol for the error.
        */
       readonly status?: number;
     }
   | {
       readonly state: 'planned';
       /**
-       * The tables that get rows.
+       * The tables that receive rows.
        */
       readonly tables: ReadonlyArray<PlannedTable>;
       /**
-       * Of lines: what of the message is read.
+       * Line protocol only: how much of the message was read.
        */
       readonly read?: LinesRead;
       /**
-       * Of the columnar protocol: what was asked for and becomes this one transaction, in order.
+       * Columnar protocol only: the requested commits that become this one transaction, in
+       * order.
        */
       readonly commits?: ReadonlyArray<AskedCommit>;
     }
   | {
       readonly state: 'failed';
       /**
-       * The message that asked for their commit, from 1.
+       * Number of the message that requested the commit, from 1.
        */
       readonly line: number;
       /**
-       * The error.
+       * The error code.
        */
       readonly code: string;
       /**
-       * Its text.
+       * The error message.
        */
       readonly reason: string;
     }
   | {
       readonly state: 'committed';
       /**
-       * Rows of all tables.
+       * Number of rows in all tables.
        */
       readonly rows: number;
       /**
-       * Number of the transaction; none where there was nothing to write.
+       * The transaction number; `None` when there was nothing to write.
        */
       readonly transaction?: number;
       /**
-       * Of the columnar protocol: what was asked for, where there was nothing to plan.
+       * Columnar protocol only: the requested commits, when there was nothing to plan.
        */
       readonly commits?: ReadonlyArray<AskedCommit>;
       /**
-       * Of the columnar protocol: whether there is more to commit, or to tell.
+       * Columnar protocol only: whether there is more to commit or to report.
        */
       readonly more: boolean;
     };
@@ -1258,50 +1263,50 @@ export type PlannedTable = {
    */
   readonly table: string;
   /**
-   * Whether it is made.
+   * Whether it is created.
    */
   readonly creates: boolean;
   /**
-   * Columns that it gets; none where it is made.
+   * Columns that are added; empty when the table is created.
    */
   readonly adds: ReadonlyArray<string>;
   /**
-   * Rows.
+   * Number of rows.
    */
   readonly rows: number;
 };
 
 export type CopySpec = {
   /**
-   * What the bytes are.
+   * The input format.
    */
   readonly kind: AppenderKind;
   /**
-   * Their format.
+   * The COPY format.
    */
   readonly format: CopyFormat;
   /**
-   * What parts the values of a line: one ASCII character, as the next two.
+   * Delimiter between the values of a line: one ASCII character, like the next two fields.
    */
   readonly delimiter: string;
   /**
-   * Of CSV what is around values.
+   * CSV only: the quote character.
    */
   readonly quote: string;
   /**
-   * Of CSV what precedes a quote that is part of a value.
+   * CSV only: the character that escapes a quote inside a value.
    */
   readonly escape: string;
   /**
-   * The text of a null.
+   * The string that represents NULL.
    */
   readonly nullText: string;
   /**
-   * What the first line is.
+   * How the first line is treated.
    */
   readonly header: CopyHeader;
   /**
-   * How the values are read, one for each parameter of the INSERT.
+   * How values are parsed, one entry per parameter of the INSERT.
    */
   readonly columns: ReadonlyArray<CopyColumnSpec>;
 };
@@ -1312,64 +1317,64 @@ export type CopyHeader = 'none' | 'skip' | 'match';
 
 export type CopyColumnSpec = {
   /**
-   * The type of binary ones, as an OID of `PostgreSQL`.
+   * Type of binary values, as a `PostgreSQL` OID.
    */
   readonly oid: number;
   /**
-   * Of CSV: one without quotes is never null.
+   * CSV only: an unquoted value is never null.
    */
   readonly forceNotNull: boolean;
   /**
-   * Of CSV: one in quotes may be null.
+   * CSV only: a quoted value may be null.
    */
   readonly forceNull: boolean;
 };
 
 export type CopyReply = {
   /**
-   * Rows that were written.
+   * Number of rows written.
    */
   readonly rows: number;
   /**
-   * Why none was.
+   * Why no rows were written, on failure.
    */
   readonly failure?: CopyMistake;
 };
 
 export type CopyMistake = {
   /**
-   * The line, from 1; of binary data, the row.
+   * Line number from 1; for binary data the row number.
    */
   readonly line: number;
   /**
-   * The error's code.
+   * The error code.
    */
   readonly code: string;
   /**
-   * Its text.
+   * The error message.
    */
   readonly message: string;
   /**
-   * More of it.
+   * Details of the error, if any.
    */
   readonly detail?: string;
   /**
-   * What to do about it.
+   * Hint how to fix the error, if any.
    */
   readonly hint?: string;
 };
 
 export type HandoffSpec = {
   /**
-   * What the handoff is called, as queries are: nothing else that runs may have it.
+   * Id of the handoff, unique among running handoffs and queries.
    */
   readonly id: number;
   /**
-   * Milliseconds until a statement is given up; 0: no limit.
+   * Statement timeout in milliseconds; 0: no limit.
    */
   readonly timeoutMs: number;
   /**
-   * How client and server talk.
+   * The protocol and its requests.
    */
   readonly conversation: Conversation;
 };
@@ -1379,82 +1384,82 @@ export type Conversation =
 
 export type PgHandoff = {
   /**
-   * Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
+   * Whether `TIMESTAMP_NS` in text format has nine fractional digits instead of six.
    */
   readonly nanoseconds: boolean;
   /**
-   * How each statement is bound.
+   * The statements and how they are bound.
    */
   readonly statements: ReadonlyArray<HandoffStatement>;
 };
 
 export type HandoffStatement = {
   /**
-   * The body of its Bind up to the count of the values.
+   * Body of the Bind message up to the number of values.
    */
   readonly head: ReadonlyArray<number>;
   /**
-   * The body of its Bind behind the values.
+   * Body of the Bind message after the values.
    */
   readonly tail: ReadonlyArray<number>;
   /**
-   * The beginning of rows of parameters that are sent so.
+   * Header of the parameter row for values sent this way.
    */
   readonly header: ReadonlyArray<number>;
   /**
-   * 0 text, 1 binary, one per column.
+   * Format code per column: 0 text, 1 binary.
    */
   readonly formatCodes: ReadonlyArray<number>;
   /**
-   * The `RowDescription` for these.
+   * The `RowDescription` message for these format codes.
    */
   readonly rowDescription: ReadonlyArray<number>;
 };
 
 export type HttpHandoff = {
   /**
-   * What a request begins with, up to the text of its query.
+   * The bytes of a request before the SQL text.
    */
   readonly before: string;
   /**
-   * What follows the text, to the end of the request.
+   * The bytes of a request after the SQL text.
    */
   readonly after: string;
   /**
-   * Bytes of a request, at most.
+   * Maximum bytes of a request.
    */
   readonly longest: number;
   /**
-   * The head of an answer, without its length, which follows the first part, and its date, which
-   * follows the second one.
+   * The response head in three strings: the body length is inserted after the first, the date
+   * after the second.
    */
   readonly head: [string, string, string];
   /**
-   * Bytes of the body of an answer, at most.
+   * Maximum bytes of a response body.
    */
   readonly largest: number;
   /**
-   * Whether the answer repeats the text of the query.
+   * Whether the response repeats the SQL text.
    */
   readonly namesQuery: boolean;
   /**
-   * How rows are written.
+   * The row encoding.
    */
   readonly rows: RowFormat;
   /**
-   * Rows left out at the start.
+   * Number of rows to skip at the start.
    */
   readonly skip: number;
   /**
-   * Most rows returned, after `skip`.
+   * Maximum number of rows to return, after `skip`.
    */
   readonly take: number | null;
   /**
-   * Whether the rows behind those are counted, too.
+   * Whether rows beyond `take` are counted, too.
    */
   readonly countAll: boolean;
   /**
-   * What follows the count of the rows.
+   * The response text after the row count.
    */
   readonly end: string;
   /**
@@ -1465,15 +1470,15 @@ export type HttpHandoff = {
 
 export type HandoffQuery = {
   /**
-   * The text of the query, or of the query with parameters that texts are lifted to.
+   * The SQL text, with parameters in place of literals if `types` is not empty.
    */
   readonly text: string;
   /**
-   * The types of its literals, which are the parameters of the statement; none for texts.
+   * Types of the literals, which are the statement's parameters; `None` for strings.
    */
   readonly types: ReadonlyArray<string | null>;
   /**
-   * What the answer says between the text of the query and the rows.
+   * The response text between the SQL text and the rows.
    */
   readonly columns: string;
 };

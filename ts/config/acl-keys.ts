@@ -1,4 +1,4 @@
-/** The keys of users, grants and the audit log. */
+/** Keys for users, grants and the audit log. */
 import { bool, integer, key, OWN, RELOAD, seconds, secret, size, text } from './key.js';
 import { parseInteger, ValueError } from './units.js';
 

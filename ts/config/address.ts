@@ -1,18 +1,21 @@
-/** Whose an address is, for what is shared out between addresses. */
+/** Groups addresses by their owner, for limits per address. */
 import { isIPv6 } from 'node:net';
 
 import { isLoopback } from './units.js';
 
-/** Groups of an IPv6 address that a provider hands to one customer: 64 bits. */
+/** Number of groups of an IPv6 address that identify a customer's network: 64 bits. */
 const NETWORK_GROUPS = 4;
 const ALL_GROUPS = 8;
 
-/** A socket of both families tells IPv4 addresses in the longer form. */
+/** Removes the IPv6 prefix of an IPv4 address; dual-stack sockets add it. */
 export function plainAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
-/** One machine: an IPv4 address, or the network of an IPv6 address, all of which it may use. */
+/**
+ * Identifies a machine: an IPv4 address, or the /64 network of an IPv6 address, which one machine
+ * may use entirely.
+ */
 export function machineOf(address: string): string {
   const [bare = ''] = plainAddress(address).split('%', 1);
   if (!isIPv6(bare) || isLoopback(bare)) {

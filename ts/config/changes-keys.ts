@@ -1,4 +1,4 @@
-/** Keys of feeds of changes. */
+/** Keys for change feeds. */
 import { duration, integer, OWN, RELOAD, size } from './key.js';
 
 export const CHANGES_KEYS = {

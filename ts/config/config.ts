@@ -11,17 +11,17 @@ import { ValueError } from './units.js';
 
 type ValueSource = 'default' | 'conf' | 'env' | 'set' | 'file';
 
-/** The configuration cannot be used; the message is one line for the operator. */
+/** The configuration is unusable; the message is one line for the operator. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
 interface ConfigSources {
-  /** Path of `server.conf`; absent files are fine unless `fileRequired`. */
+  /** Path of `server.conf`. The file may be missing unless `fileRequired`. */
   readonly file?: string;
   readonly fileRequired?: boolean;
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  /** `key=value` texts of the command line. */
+  /** `key=value` arguments of the command line. */
   readonly set?: readonly string[];
 }
 
@@ -41,9 +41,9 @@ interface Entry {
   readonly source: ValueSource;
 }
 
-/** What a reload found changed, by the names of the keys. */
+/** The keys that a reload found changed. */
 export interface Reloaded {
-  /** In use from now on. */
+  /** In effect immediately. */
   readonly applied: readonly string[];
   /** Need a restart. */
   readonly waiting: readonly string[];
@@ -53,7 +53,7 @@ const SECRET_FILE_BYTES = 64 * 1024;
 const MASK = '****';
 
 export class Config {
-  /** Lines for the log: unknown keys, deprecated spellings. */
+  /** Messages for the log: unknown keys, deprecated spellings. */
   readonly notices: readonly string[];
   readonly #entries: Map<string, Entry>;
   readonly #sources: ConfigSources;
@@ -69,8 +69,8 @@ export class Config {
   }
 
   /**
-   * Reads the file and the files of secrets again and takes over the keys that allow it. Throws
-   * `ConfigError`, or what `check` throws of the configuration to be, and then nothing changes.
+   * Reads the configuration file and the secret files again, and applies the reloadable keys.
+   * Throws `ConfigError`, or the error of `check` on the new configuration; then nothing changes.
    */
   reload(check: (next: Config) => void = () => undefined): Reloaded {
     const read = loadConfig(this.#sources).#entries;
@@ -95,7 +95,7 @@ export class Config {
   }
 
   get<T>(key: Key<T>): T {
-    // Every key of the registry was parsed by its own `parse` in `loadConfig`.
+    // `loadConfig` parsed every key of the registry with the key's own `parse`.
     return this.#entries.get(key.name)?.value as T;
   }
 
@@ -119,7 +119,7 @@ export class Config {
   }
 }
 
-/** What the engine is opened with: every key that names an option of it. */
+/** Options for opening the engine: every key that names an engine option. */
 export function engineOptions(config: Config): Partial<OpenOptions> {
   const given = ALL_KEYS.flatMap((key): [string, unknown][] => {
     const value = config.get(key);
@@ -129,7 +129,7 @@ export function engineOptions(config: Config): Partial<OpenOptions> {
   return Object.fromEntries(given);
 }
 
-/** `http.bind.to` → `QDB_HTTP_BIND_TO`; own keys are found as `TIDEMARK_…` too, and first. */
+/** `http.bind.to` → `QDB_HTTP_BIND_TO`. Tidemark's own keys are looked up as `TIDEMARK_…` first. */
 export function environmentNames(key: Key<unknown>): string[] {
   const tails = [key.name, ...key.aliases].map((name) => name.toUpperCase().replaceAll('.', '_'));
   const spellings = tails.flatMap((tail) =>
@@ -143,7 +143,7 @@ export function loadConfig(sources: ConfigSources = {}): Config {
   return new Loader(sources).load(sources);
 }
 
-/** A text and where it came from. */
+/** A value as a string, and its source. */
 interface Found {
   readonly text: string;
   readonly source: ValueSource;
@@ -205,7 +205,9 @@ class Loader {
     );
   }
 
-  /** The file form beats the direct form, wherever the direct form is. */
+  /**
+   * The file form takes precedence over the direct form, whatever the source of the direct form.
+   */
   #findSecretFile(key: Key<unknown>, names: readonly string[]): Found | null {
     const fileNames = names.map((name) => `${name}.file`);
     const path =
@@ -302,7 +304,9 @@ function readSecret(path: string, keyName: string): string {
   }
 }
 
-/** Below a file there is nothing either: who needs that place as a folder says so. */
+/**
+ * A path below a plain file is also missing. Code that needs a directory there reports the problem.
+ */
 function isMissing(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : '';
   return code === 'ENOENT' || code === 'ENOTDIR';

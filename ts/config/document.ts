@@ -1,4 +1,4 @@
-/** `docs/configuration.md`, made from the registry so that it cannot be wrong. */
+/** Generates `docs/configuration.md` from the registry, so that it is always correct. */
 import { environmentNames } from './config.js';
 import { ALL_KEYS, type Key } from './registry.js';
 

@@ -1,4 +1,4 @@
-/** Keys of results over the columnar protocol (QWP). */
+/** Keys for query results over the columnar protocol (QWP). */
 import { bool, integer, key, OWN, size } from './key.js';
 import { parseInteger, ValueError } from './units.js';
 

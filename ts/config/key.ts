@@ -1,4 +1,4 @@
-/** What a configuration key is, and how keys of each kind are made. */
+/** Defines configuration keys, and creates keys of each kind. */
 import type { OpenOptions } from '../border/types.generated.js';
 import {
   type Endpoint,
@@ -11,11 +11,11 @@ import {
   ValueError,
 } from './units.js';
 
-/** What a value means, with its unit. */
+/** The type of a value, with its unit. */
 type KeyKind =
   'boolean' | 'integer' | 'size' | 'duration' | 'text' | 'secret' | 'endpoint' | 'list' | 'choice';
 
-/** Options of the engine that take a value of this type. */
+/** Engine options with a value of this type. */
 type EngineOption<T> = {
   readonly [Name in keyof OpenOptions]-?: [T] extends [OpenOptions[Name]] ? Name : never;
 }[keyof OpenOptions];
@@ -27,19 +27,19 @@ export interface Key<T> {
   readonly kind: KeyKind;
   readonly defaultText: string;
   readonly doc: string;
-  /** Takes effect without a restart. */
+  /** Whether a change takes effect without a restart. */
   readonly reloadable: boolean;
-  /** Not a key of QuestDB; its environment form begins with `TIDEMARK_`. */
+  /** Whether the key does not exist in QuestDB. Its environment name starts with `TIDEMARK_`. */
   readonly own: boolean;
   /**
-   * The option of the engine that the value is handed over as. Where the default is 0, 0 leaves the
+   * The engine option that receives the value, if any. If the default is 0, the value 0 leaves the
    * choice to the engine.
    */
   readonly engine?: keyof OpenOptions;
   readonly parse: (text: string) => T;
 }
 
-/** What any key may be. */
+/** Optional properties of any key. */
 type Trait = Partial<Pick<Key<unknown>, 'aliases' | 'reloadable' | 'own'>>;
 
 type Traits<T> = Trait & { readonly engine?: EngineOption<T> };
@@ -83,7 +83,7 @@ export function integer(
   return key(name, 'integer', fallback, parseInteger, doc, traits);
 }
 
-/** Zero means the engine's own choice where the doc says so. */
+/** Where the documentation says so, zero lets the engine choose. */
 export function size(
   name: string,
   fallback: string,

@@ -1,4 +1,4 @@
-/** Keys of the line protocol. */
+/** Keys for the line protocol. */
 import { bool, choice, duration, endpoint, integer, key, OWN, RELOAD, size, text } from './key.js';
 import { ValueError } from './units.js';
 

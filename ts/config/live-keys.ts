@@ -1,4 +1,4 @@
-/** Keys of answers that are kept up to date. */
+/** Keys for live query results. */
 import { OWN, RELOAD, size } from './key.js';
 
 export const LIVE_KEYS = {

@@ -1,4 +1,4 @@
-/** The keys of sign-on through an identity provider; `ts/auth/oidc` checks them together. */
+/** Keys for sign-on through an identity provider; `ts/auth/oidc` checks them together. */
 import { bool, duration, key, OWN, secret, text } from './key.js';
 import { parseInteger, ValueError } from './units.js';
 

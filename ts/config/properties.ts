@@ -1,9 +1,9 @@
 /**
- * The Java-properties form of `server.conf`: `key=value` lines, `#` or `!` comments, backslash
- * escapes, a trailing backslash continues the line.
+ * The Java properties format of `server.conf`: `key=value` lines, `#` or `!` comments, backslash
+ * escapes; a trailing backslash continues the line.
  */
 
-/** Key and value pairs in the order of the file; the last of repeated keys wins. */
+/** Keys and values in file order; the last of repeated keys wins. */
 export function parseProperties(text: string): Map<string, string> {
   const entries = new Map<string, string>();
   for (const line of logicalLines(text)) {

@@ -1,4 +1,4 @@
-/** Keys of the columnar protocol (QWP). */
+/** Keys for the columnar protocol (QWP). */
 import { integer, OWN, size } from './key.js';
 
 export const QWP_KEYS = {

@@ -1,6 +1,7 @@
 /**
- * Every configuration key that has an effect: name, type, default, meaning. One list serves the
- * loader, `docs/configuration.md` and `SHOW PARAMETERS`. Names are QuestDB's where it has one.
+ * Every configuration key that has an effect, with its name, type, default and documentation. The
+ * loader, `docs/configuration.md` and `SHOW PARAMETERS` share this list. Names are QuestDB's where
+ * it has the key.
  */
 import { ACL_KEYS } from './acl-keys.js';
 import {
@@ -31,7 +32,7 @@ import { parseInteger, parseList, parsePositive, parseRowCount, ValueError } fro
 
 export type { Key } from './key.js';
 
-/** A header shows only beside a line of data. */
+/** A header can only be recognised next to a line of data. */
 const ANALYSED_LINES_MIN = 2;
 const ANALYSED_LINES_MAX = 1000;
 
@@ -43,7 +44,7 @@ function parseAnalysedLines(text: string): number {
   return Math.min(lines, ANALYSED_LINES_MAX);
 }
 
-/** No characters that mean something in a pattern, a query or a header. */
+/** Excludes characters that have a meaning in a pattern, a query string or a header. */
 const URL_PATH = /^(?:\/[A-Za-z0-9._~-]+)*\/?$/;
 
 function parsePath(text: string): string {
@@ -58,7 +59,7 @@ function path(name: string, fallback: string, doc: string): Key<string> {
   return key(name, 'text', fallback, parsePath, doc);
 }
 
-/** The keys by the name the code uses. */
+/** Keys by their name in the code. */
 export const KEYS = {
   // HTTP
   httpEnabled: bool('http.enabled', true, 'HTTP server on or off'),

@@ -1,6 +1,6 @@
-/** Values as people write them in `server.conf`: sizes, durations, addresses. */
+/** Values in `server.conf`: sizes, durations and addresses. */
 
-/** A value that does not fit its key; the message says what was expected. */
+/** An invalid value of a key; the message states what was expected. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
 }
@@ -22,7 +22,7 @@ const DURATION_UNITS_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** `64K`, `2m`, `1gb`, `512`: bytes. */
+/** Parses a size such as `64K`, `2m`, `1gb` or `512` to bytes. */
 export function parseSize(text: string): number {
   const match = /^(\d+)\s*([kmgt]?)b?$/i.exec(text.trim());
   if (match === null) {
@@ -32,7 +32,7 @@ export function parseSize(text: string): number {
   return safeInteger(bytes, text);
 }
 
-/** `500ms`, `2m`, `60s`; a bare number counts in `bareUnitMs`. */
+/** Parses a duration such as `500ms`, `2m` or `60s`; a bare number is in units of `bareUnitMs`. */
 export function parseDurationMs(text: string, bareUnitMs = 1): number {
   const match = /^(\d+)\s*(us|ms|s|m|h|d)?$/i.exec(text.trim());
   if (match === null) {
@@ -71,7 +71,7 @@ export function parsePositive(text: string): number {
 
 const INT_MAX = 2_147_483_647;
 
-/** As many rows as an INT column can name. */
+/** Limited to the range of an INT column. */
 export function parseRowCount(text: string): number {
   const count = parseInteger(text);
   if (count < 0 || count > INT_MAX) {
@@ -87,9 +87,9 @@ function safeInteger(value: number, text: string): number {
   return value;
 }
 
-/** Where to listen. */
+/** An address to listen on. */
 export interface Endpoint {
-  /** `null`: loopback, on both families where the machine has them. */
+  /** `null` for loopback, on both address families if the machine has them. */
   readonly host: string | null;
   readonly port: number;
 }
@@ -114,7 +114,7 @@ export function isLoopback(host: string | null): boolean {
   return name === 'localhost' || name === '::1' || /^127(\.\d{1,3}){3}$/.test(name);
 }
 
-/** Comma-separated, blanks around the items dropped. */
+/** Splits at commas, and trims the items. */
 export function parseList(text: string): readonly string[] {
   return text
     .split(',')

@@ -1,7 +1,7 @@
-// How the console becomes files: one HTML page and hashed assets under build/console.
+// Builds the console: one HTML page and hashed assets in build/console.
 //
-// The page is served under `script-src 'self'; style-src 'self'` and trusted types, so nothing may
-// end up inline, and every address is relative so that a context path works.
+// The page is served with `script-src 'self'; style-src 'self'` and trusted types, so nothing may
+// be inline. Every address is relative, so that a context path works.
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,7 @@ function solid() {
         parserOpts: { plugins: ['jsx', 'typescript'] },
         presets: [['babel-preset-solid', { moduleName: here('src/dom.ts') }]],
       });
-      // The file keeps its types: hand it on as TypeScript without JSX.
+      // The file still has its types: it is passed on as TypeScript without JSX.
       return { code: compiled.code, map: compiled.map, moduleType: 'ts' };
     },
   };

@@ -1,7 +1,7 @@
 /**
- * COPY … TO: the rows of a table or a query as one file, or as one file for each partition. Files
- * are written and synced in a directory of the job's own and then renamed: under its name a file is
- * whole.
+ * COPY … TO: exports the rows of a table or query to one file, or to one file per partition. Files
+ * are written and synced in a job directory and then renamed. A file under its final name is
+ * therefore complete.
  */
 import { type FileHandle, link, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
@@ -28,43 +28,43 @@ import { type JobContext, quoteName, type Sql } from './sql.js';
 
 interface ExportRequest {
   readonly user: string;
-  /** Whose rights and visibility count, at the time the job runs. */
+  /** The user whose rights and visibility apply, read when the job runs. */
   readonly principal: Principal;
   readonly accesses: readonly Access[];
-  /** Users and rights that the query asks for. */
+  /** Lists of users and rights that the query reads. */
   readonly lists?: StatementContext['lists'];
-  /** The statement's text. */
+  /** The SQL text of the statement. */
   readonly text: string;
   readonly source: ExportSource;
-  /** Parts of the path below the export directory. */
+  /** Path components below the export directory. */
   readonly path: readonly string[];
   readonly settings: ExportSettings;
-  /** `null`: one file. */
+  /** `null` for a single file. */
   readonly partitionBy: PartitionUnit | null;
 }
 
 export interface ExportSource {
   /** `null` for a query. */
   readonly table: string | null;
-  /** The query; for a table, all of it. */
+  /** The query; for a table, a query of all its rows. */
   readonly tree: Tree;
   readonly sql: string;
   /** Name of the designated timestamp. */
   readonly timestamp: string | null;
 }
 
-/** What exports share. */
+/** Dependencies that all exports share. */
 export interface ExportServices {
   readonly sql: Sql;
   readonly log: CopyLog;
   readonly root: Root;
-  /** Bytes that stay free on the disk; 0 is 5 % of it, 1 GiB at most. */
+  /** Bytes to leave free on the disk; 0 means 5 % of it, at most 1 GiB. */
   readonly diskKept: number;
-  /** Absent where every user may do everything. */
+  /** Absent without access control. */
   readonly guard?: Guard;
 }
 
-/** The table that holds the rows of a query while its partitions are written. */
+/** The temporary table with the rows of a query, while its partitions are written. */
 function stagedTable(id: string): string {
   return `copy.${id}`;
 }
@@ -115,7 +115,7 @@ export class ExportWork implements Work {
     }
   }
 
-  /** As `/exec` would run the statement now. */
+  /** The context in which `/exec` would run the statement now. */
   #context(id: string, signal: AbortSignal): JobContext {
     const { guard } = this.#services;
     const { user, principal, accesses, lists, text } = this.#request;
@@ -128,7 +128,7 @@ export class ExportWork implements Work {
       ...(guard === undefined
         ? {}
         : {
-            // The table of a partitioned export is the job's own.
+            // The temporary table of a partitioned export belongs to the job.
             authorise: (needed): void => {
               const read = needed.filter(({ permission }) => permission !== 'CREATE TABLE');
               guard.authorise(principal, read);
@@ -146,7 +146,7 @@ export class ExportWork implements Work {
     return this.#request.source.table ?? stagedTable(id);
   }
 
-  /** Does one phase between its two rows of the log. */
+  /** Runs one phase, and logs its start and its end. */
   async #step<T>(id: string, phase: ExportPhase, work: () => Promise<T>): Promise<T> {
     const { log } = this.#services;
     this.#phase = phase;
@@ -175,9 +175,10 @@ export class ExportWork implements Work {
         this.#writePartitions(stage, table, partitionBy, context),
       );
     }
-    // A query runs once, whatever it counts or rolls, and its files are of one moment.
+    // The query runs once, so that its files show the same snapshot, even if it counts or uses
+    // random values.
     const table = stagedTable(id);
-    // No user has a right on the job's own table.
+    // No user has rights on the temporary table.
     const { user, text = '', signal } = context;
     const own = { user, text, signal };
     try {
@@ -243,7 +244,10 @@ export class ExportWork implements Work {
     }
   }
 
-  /** Where there is more than one user, others' files go by word alone. */
+  /**
+   * With access control, existing files are overwritten only on request, since they may be another
+   * user's.
+   */
   #overwrites(): boolean {
     return this.#request.settings.overwrite ?? this.#services.guard === undefined;
   }
@@ -253,7 +257,7 @@ export class ExportWork implements Work {
     return format === 'csv' ? { format, header, delimiter } : { format, options: parquet };
   }
 
-  /** Gives the files their names and returns where they are. */
+  /** Renames the files to their final names and returns their path. */
   async #move(
     stage: string,
     names: readonly string[],
@@ -279,7 +283,7 @@ export class ExportWork implements Work {
   }
 }
 
-/** A name that is taken stays with what has it, unless that may be overwritten. */
+/** Throws if the name is in use, unless overwriting is allowed. */
 async function give(from: string, to: string, overwrites: boolean): Promise<void> {
   if (overwrites) {
     await rename(from, to);
@@ -299,7 +303,7 @@ function isTaken(name: string): DatabaseError {
   return new DatabaseError({ code: 'InvalidValue', message });
 }
 
-/** Directories of jobs that ended with their process, by the ids of the jobs. */
+/** Ids of jobs that a previous process left unfinished, from their directories. */
 export async function leftOver(root: Root): Promise<readonly string[]> {
   const names = await readdir(root.directory).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') {
@@ -313,13 +317,13 @@ export async function leftOver(root: Root): Promise<readonly string[]> {
     .filter((id) => /^[\da-f]{16}$/.test(id));
 }
 
-/** Removes what a job left that ended with its process. */
+/** Removes the files and the table of a job that a previous process left unfinished. */
 export async function removeLeftOver({ sql, root }: ExportServices, id: string): Promise<void> {
   await sql.run(`DROP TABLE IF EXISTS ${quoteName(stagedTable(id))}`);
   await rm(join(root.directory, STAGE_PREFIX + id), { recursive: true, force: true });
 }
 
-/** At once where the directory is new; file by file into one that is there. */
+/** Atomic if the directory is new; file by file into an existing one. */
 async function moveAll(
   stage: string,
   names: readonly string[],
@@ -362,7 +366,7 @@ async function append(file: FileHandle, bytes: Buffer | undefined, room: Room): 
   }
 }
 
-/** An error of the file system without the machine's paths. */
+/** Converts a file system error, without paths of the machine. */
 function asIo(error: unknown): never {
   if (error instanceof DatabaseError) {
     throw error;

@@ -1,4 +1,4 @@
-/** COPY … FROM: a file below the import directory into a table, in one commit. */
+/** COPY … FROM: imports a file below the import directory into a table, in one commit. */
 import type { FileHandle } from 'node:fs/promises';
 import { sep } from 'node:path';
 
@@ -28,37 +28,37 @@ import { type JobContext, quoteName, quoteText, type Sql } from './sql.js';
 interface ImportRequest {
   readonly user: string;
   readonly principal: Principal;
-  /** The statement's text. */
+  /** The SQL text of the statement. */
   readonly text: string;
   readonly table: string;
-  /** Parts of the path below the import directory. */
+  /** Path components below the import directory. */
   readonly file: readonly string[];
   readonly settings: ImportSettings;
 }
 
-/** What imports share. */
+/** Dependencies that all imports share. */
 export interface ImportServices {
   readonly sql: Sql;
   readonly log: CopyLog;
   readonly root: Root;
-  /** Bytes read at once. */
+  /** Bytes per read. */
   readonly bufferBytes: number;
   readonly analysedLines: number;
-  /** Absent where every user may do everything. */
+  /** Absent without access control. */
   readonly guard?: Guard;
 }
 
-/** What became of the rows. */
+/** Counts of imported and rejected rows. */
 interface Outcome {
   readonly handled: number;
   readonly imported: number;
   readonly errors: number;
-  /** Where the errors are, and what was guessed; absent without any. */
+  /** Positions of errors, and guessed settings; absent if there are none. */
   readonly message?: string;
 }
 
 const PARQUET_MAGIC = 'PAR1';
-/** How an error begins that a line of the file is the cause of. */
+/** Prefix of an error that a line of the file causes. */
 const BAD_LINE = /^line \d+[,:]/;
 
 export class ImportWork implements Work {
@@ -121,7 +121,7 @@ export class ImportWork implements Work {
     return { id, table: this.#request.table, file: this.#fileName };
   }
 
-  /** The error with its place in the file, and what to do about a row. */
+  /** Adds the position in the file to an error, and a hint for a rejected row. */
   #named(error: unknown): unknown {
     const { message, hint } = error instanceof ImportError ? noHint(error) : asDatabaseError(error);
     if (BAD_LINE.test(message)) {
@@ -146,7 +146,7 @@ export class ImportWork implements Work {
     if (existing === null && cleanTableName(table) !== table) {
       throw new ImportError(`invalid table name [table=${table}]`);
     }
-    // The table may have come or gone since the statement was allowed.
+    // The table may have been created or dropped since the statement was authorised.
     this.#door.authorise(importTarget(table, existing));
     const isParquet = settings.fileFormat === 'parquet' || (await this.#seemsParquet(file));
     return isParquet
@@ -214,7 +214,9 @@ export class ImportWork implements Work {
     return outcomeOf(report, onError);
   }
 
-  /** The pattern of the designated timestamp; without a header it is known by its place. */
+  /**
+   * The pattern of the designated timestamp. Without a header, the column is found by its position.
+   */
   #schema(existing: TableMetadata | null): ImportSchema {
     const { header, timestamp, pattern } = this.#request.settings;
     const name = timestamp ?? existing?.timestamp ?? null;
@@ -258,7 +260,7 @@ export class ImportWork implements Work {
     return `CREATE TABLE ${quoteName(table)} AS ${query}${designated}${partitions}`;
   }
 
-  /** Columns go by their names. */
+  /** Columns are matched by name. */
   async #insertFrom(source: string, table: TableMetadata, context: JobContext): Promise<string> {
     const { timestamp } = this.#request.settings;
     if (timestamp !== null && timestamp !== table.timestamp) {
@@ -297,15 +299,15 @@ const NUMBERS_AND_TIMES = new Set([
 const TEXTS = new Set(['STRING', 'VARCHAR', 'SYMBOL']);
 
 /**
- * A column of a file as a value of the table's column. An INSERT refuses numbers as addresses and
- * as texts, where a cell of a CSV file becomes one.
+ * Casts a column of the file to the table column's type. Where a CSV cell would be converted, an
+ * INSERT refuses numbers as addresses or strings.
  */
 function assigned(column: string, from: string, to: string): string {
   if (INTEGERS.has(from) && to.toUpperCase() === 'IPV4') {
     if (from !== 'LONG') {
       return `${column}::ipv4`;
     }
-    // A number that is no address stays one, and is refused as a text is.
+    // A number that is not an address is cast to its digits, and refused like such a string.
     return (
       `CASE WHEN ${column} BETWEEN -2147483648 AND 4294967295 THEN ${column}::ipv4::varchar ` +
       `ELSE ${column}::varchar END`
@@ -314,7 +316,7 @@ function assigned(column: string, from: string, to: string): string {
   return NUMBERS_AND_TIMES.has(from) && TEXTS.has(to) ? `${column}::varchar` : column;
 }
 
-/** What an import into a table that is there, or into a new one, asks for. */
+/** The access that an import into an existing or new table requires. */
 export function importTarget(name: string, existing: TableMetadata | null): WriteTarget {
   const table = existing?.name ?? name;
   return { table, creates: existing === null, overwrites: false };
@@ -324,7 +326,7 @@ function noHint({ message }: ImportError): { readonly message: string; readonly 
   return { message };
 }
 
-/** Cells count one by one where the row is kept without them. */
+/** Rejected cells are counted separately if their row is kept without them. */
 function outcomeOf(report: ImportReport, onError: ImportSettings['onError']): Outcome {
   const { rowsImported: imported, rowsRejected, badLines, warnings } = report;
   const cells = [...report.errors.values()].reduce((sum, count) => sum + count, 0);
@@ -349,6 +351,6 @@ async function* chunksOf(
     position += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
-  // The last moment before the commit.
+  // The last check before the commit.
   signal.throwIfAborted();
 }

@@ -1,7 +1,7 @@
 /**
- * COPY: files into tables and rows into files, as jobs that go on after their statement was
- * answered. Runs imports through `ts/ingest` and queries through the engine, like `/imp` and
- * `/exp`; knows no protocol. Sessions reach it as statements of the server's own.
+ * COPY: imports files into tables, and exports rows to files, as jobs that continue after the
+ * statement returns. Imports run through `ts/ingest` and queries through the engine, like `/imp`
+ * and `/exp`. This module knows no protocol; sessions call it through server statements.
  */
 import type { Logger } from '../observability/index.js';
 import {
@@ -19,29 +19,29 @@ import { CopyStatements } from './statements.js';
 
 interface CopyOptions {
   readonly database: Database;
-  /** The directory files are read from, and the one they are written to; both absolute. */
+  /** Directories for reading and writing files; absolute paths. */
   readonly importRoot: string;
   readonly exportRoot: string;
-  /** Days that the log is kept; 3 by default. */
+  /** Days to retain the log; 3 by default. */
   readonly logRetentionDays?: number;
-  /** Jobs that may wait for their turn; 32 by default. */
+  /** Maximum queued jobs; 32 by default. */
   readonly queueCapacity?: number;
-  /** Bytes read at once; 2 MiB by default. */
+  /** Bytes per read; 2 MiB by default. */
   readonly bufferBytes?: number;
-  /** Lines from which structure and types of a CSV file are detected; 1000 by default. */
+  /** Lines used to detect the structure and types of a CSV file; 1000 by default. */
   readonly analysedLines?: number;
-  /** Bytes an export leaves free on the disk; 0, the default, is 5 % of it, 1 GiB at most. */
+  /** Bytes an export leaves free on the disk; 0, the default, means 5 % of it, at most 1 GiB. */
   readonly diskKept?: number;
-  /** How texts in files are read that queries name. */
+  /** Schema detection for text files in queries. */
   readonly looks?: Looks;
   readonly logger?: Logger;
-  /** Absent where every user may do everything. */
+  /** Absent without access control. */
   readonly guard?: Guard | undefined;
 }
 
 export interface Copy {
   readonly statements: ServerStatements;
-  /** Stops what runs and waits for its end; before the database is closed. */
+  /** Stops running jobs and waits for them. Call it before closing the database. */
   close(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ const DEFAULTS = {
   diskKept: 0,
 };
 
-/** Starts with removing what jobs left that ended with an earlier process. */
+/** First removes the remains of jobs that a previous process left unfinished. */
 export function createCopy(options: CopyOptions): Copy {
   const { database, importRoot, exportRoot, logger } = options;
   const { logRetentionDays, queueCapacity, bufferBytes, analysedLines, diskKept } = {

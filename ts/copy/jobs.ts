@@ -1,23 +1,24 @@
 /**
- * Jobs: work that goes on after its statement was answered. Two run at once, but not two with the
- * same target; others wait. Each is known by its id until it is long over.
+ * Background jobs, which continue after their statement returned. At most two run at once, and
+ * never two with the same target; the others are queued. A job can be looked up by id until long
+ * after its end.
  */
 import { randomBytes } from 'node:crypto';
 
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, DatabaseError } from '../session/index.js';
 
-/** What a job does. Every step of it leaves nothing behind when it fails. */
+/** The work of a job. A step that fails leaves nothing behind. */
 export interface Work {
-  /** For the log of the server. */
+  /** For the server log. */
   readonly name: string;
-  /** What it writes to. */
+  /** The table or file it writes to. */
   readonly target: string;
-  /** Writes down that the job is there, before its id is answered. */
+  /** Records the job, before its id is returned. */
   announce(id: string): Promise<void>;
-  /** Does it and writes down how; rejects when it fails or when `signal` aborts. */
+  /** Runs the job and records the outcome. Rejects if it fails, or if `signal` aborts. */
   run(id: string, signal: AbortSignal): Promise<void>;
-  /** Writes down that it came to no good end. */
+  /** Records that the job failed or was cancelled. */
   failed(id: string, how: 'failed' | 'cancelled', message: string): Promise<void>;
 }
 
@@ -25,7 +26,7 @@ type JobStatus = 'waiting' | 'running' | 'finished' | 'failed' | 'cancelled';
 
 interface Job {
   readonly id: string;
-  /** Whose it is: the key of the principal. */
+  /** Key of the principal that started the job. */
   readonly owner: string;
   readonly work: Work;
   readonly cancel: AbortController;
@@ -34,22 +35,22 @@ interface Job {
 }
 
 const RUNNING_AT_ONCE = 2;
-/** Jobs that are over are known so long. */
+/** Number of finished jobs to remember. */
 const ENDED_KNOWN = 1000;
 const ID_BYTES = 8;
 
 interface JobsOptions {
-  /** Jobs that may wait for their turn. */
+  /** Maximum queued jobs. */
   readonly capacity: number;
   readonly logger?: Logger | undefined;
-  /** Done before the first job runs. */
+  /** Resolves before the first job may run. */
   readonly ready: Promise<void>;
 }
 
 export class Jobs {
   readonly #options: JobsOptions;
   readonly #jobs = new Map<string, Job>();
-  /** In the order of their start. */
+  /** In start order. */
   readonly #waiting = new Map<Job, () => void>();
   readonly #running = new Set<Job>();
   #closing = false;
@@ -58,7 +59,7 @@ export class Jobs {
     this.#options = options;
   }
 
-  /** Who started the job; `null` when there is none of that id. */
+  /** Returns the owner of the job; `null` if no job has this id. */
   ownerOf(id: string): string | null {
     return this.#jobs.get(id)?.owner ?? null;
   }
@@ -85,7 +86,7 @@ export class Jobs {
     return id;
   }
 
-  /** Stops a job and resolves, when it is over, to how it ended; `null` when it is not known. */
+  /** Stops a job. Resolves to its final status when it has ended; `null` if the id is unknown. */
   async cancel(id: string): Promise<JobStatus | null> {
     const job = this.#jobs.get(id);
     if (job === undefined) {
@@ -96,7 +97,7 @@ export class Jobs {
     return job.status;
   }
 
-  /** Refuses new jobs, stops those that are there, and waits for their end. */
+  /** Refuses new jobs, stops existing ones, and waits for their end. */
   async close(): Promise<void> {
     this.#closing = true;
     const jobs = [...this.#jobs.values()];
@@ -148,7 +149,7 @@ export class Jobs {
     }
   }
 
-  /** Lets those run that may. */
+  /** Starts the queued jobs that may run. */
   #admit(): void {
     for (const [job, go] of [...this.#waiting]) {
       if (this.#mayRun(job)) {
@@ -159,7 +160,7 @@ export class Jobs {
     }
   }
 
-  /** A cancelled job has nothing to wait for. */
+  /** A cancelled job need not wait. */
   #mayRun(job: Job): boolean {
     const { target } = job.work;
     const isFree = [...this.#running].every(({ work }) => work.target !== target);
@@ -201,7 +202,7 @@ export class Jobs {
   }
 }
 
-/** What went wrong, and what to do where that is known. */
+/** The error, with its hint if any. */
 function messageOf(error: unknown): string {
   const { message, hint } = asDatabaseError(error);
   return hint === undefined ? message : `${message}, ${hint}`;

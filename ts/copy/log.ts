@@ -1,6 +1,6 @@
 /**
  * `sys.text_import_log` and `sys.copy_export_log`: one row for every step of a job. They are
- * tables like any other, made by the first job, and keep their rows for some days.
+ * ordinary tables that the first job creates, and they retain rows for some days.
  */
 import { asDatabaseError } from '../session/index.js';
 import { quoteName, type Sql } from './sql.js';
@@ -43,7 +43,7 @@ interface ExportRow {
 
 interface LogTable {
   readonly name: string;
-  /** Without the first, `ts TIMESTAMP`. */
+  /** The columns after `ts TIMESTAMP`. */
   readonly columns: readonly string[];
 }
 
@@ -83,9 +83,9 @@ type Value = string | number | null | undefined;
 export class CopyLog {
   readonly #sql: Sql;
   readonly #retentionDays: number;
-  /** The last row's time; no two rows share one. */
+  /** Timestamp of the last row; timestamps are unique. */
   #lastMicros = 0;
-  /** Rows are written one after the other. */
+  /** Rows are written sequentially. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(sql: Sql, retentionDays: number) {
@@ -105,7 +105,10 @@ export class CopyLog {
     await this.#append(EXPORTS, [id, table, path, files, phase, status, message, errors]);
   }
 
-  /** Tells of jobs that a stop of the server cut off: their last row is that of no end. */
+  /**
+   * Records the failure of jobs that a server stop interrupted: their last row is not a final
+   * status.
+   */
   async closeInterrupted(): Promise<void> {
     const { database } = this.#sql;
     const exists = async ({ name }: LogTable): Promise<boolean> =>
@@ -125,7 +128,7 @@ export class CopyLog {
     }
   }
 
-  /** Jobs whose last row says neither that they failed nor that they came to their end. */
+  /** Jobs whose last row reports neither failure nor completion. */
   async #interrupted(table: LogTable, columns: string): Promise<readonly unknown[][]> {
     const isEnd =
       table === IMPORTS

@@ -1,24 +1,24 @@
-/** The options of WITH, understood and checked. */
+/** Parses and checks the options of WITH. */
 import { DatabaseError, parquetOptions, type ParquetOptions } from '../session/index.js';
 import type { Name, OptionValue } from '../sql/index.js';
 import { isEncoding } from '../ingest/index.js';
 import { isPartitionUnit, type PartitionUnit } from './partitions.js';
 
 export interface ImportSettings {
-  /** `null` looks at the first lines. */
+  /** `null` detects it from the first lines. */
   readonly header: boolean | null;
   readonly delimiter: string;
-  /** Of a text; `null`: its first bytes say it. */
+  /** Encoding of a text file; `null` detects it from the first bytes. */
   readonly encoding: string | null;
-  /** `null` looks at the first bytes. */
+  /** `null` detects it from the first bytes. */
   readonly fileFormat: 'csv' | 'parquet' | null;
   readonly timestamp: string | null;
-  /** How the designated timestamp is written; `null` for ISO. */
+  /** Pattern of the designated timestamp; `null` for ISO. */
   readonly pattern: string | null;
   readonly partitionBy: PartitionUnit | 'NONE' | null;
   readonly onError: 'abortLine' | 'skipRow' | 'skipCol';
   readonly onErrorIsGiven: boolean;
-  /** The option that needs a designated timestamp. */
+  /** The option that requires a designated timestamp. */
   readonly needsTimestamp: Name | null;
 }
 
@@ -27,17 +27,17 @@ export interface ExportSettings {
   readonly header: boolean;
   readonly delimiter: string;
   readonly parquet: ParquetOptions;
-  /** `null` where nothing is said. */
+  /** `null` if not specified. */
   readonly partitionBy: PartitionUnit | 'NONE' | null;
-  /** The position of PARTITION_BY, for the error that it is not supported. */
+  /** The position of PARTITION_BY, for the error if it is not supported. */
   readonly partitionName: Name | null;
-  /** Whether files of the same names are replaced; `null` where nothing is said. */
+  /** Whether to replace existing files; `null` if not specified. */
   readonly overwrite: boolean | null;
-  /** What was asked for without effect. */
+  /** Notice about an option without effect. */
   readonly notice: string | null;
 }
 
-/** Options by their name in capitals; the last of repeated ones wins. */
+/** Options by name in upper case; the last of repeated options wins. */
 class Options {
   readonly #options: ReadonlyMap<string, OptionValue>;
 
@@ -57,7 +57,7 @@ class Options {
     return this.value(name)?.text ?? '';
   }
 
-  /** `null` where it is not said. */
+  /** `null` if not specified. */
   boolean(name: string): boolean | null {
     const value = this.value(name);
     switch (value?.text.toLowerCase()) {
@@ -86,7 +86,7 @@ class Options {
     return value.text;
   }
 
-  /** `null` where it is not said. */
+  /** `null` if not specified. */
   encoding(): string | null {
     const value = this.value('ENCODING');
     if (value !== null && !isEncoding(value.text)) {
@@ -143,7 +143,7 @@ export function importSettings(list: readonly OptionValue[]): ImportSettings {
   };
 }
 
-/** FORMAT is how the timestamp is written; the words CSV and PARQUET say what the file is. */
+/** FORMAT is either the timestamp pattern, or CSV or PARQUET for the file format. */
 function readFormat(text: string): Pick<ImportSettings, 'fileFormat' | 'pattern'> {
   switch (text.toLowerCase()) {
     case '':
@@ -171,7 +171,7 @@ const OF_PARQUET = [
 const OF_CSV = ['HEADER', 'DELIMITER'];
 const WITHOUT_EFFECT = ['BLOOM_FILTER_COLUMNS', 'BLOOM_FILTER_FPP'];
 
-/** `path` is the position of an error that no option causes. */
+/** `path` is the position for errors that no option causes. */
 export function exportSettings(list: readonly OptionValue[], path: Name): ExportSettings {
   const options = new Options(list);
   const format = exportFormat(options.value('FORMAT'), path);

@@ -1,10 +1,10 @@
-/** Partitions as files: where each begins and ends, and how its file is called. */
+/** Partitions as files: their range and file name. */
 import { DatabaseError } from '../session/index.js';
 
 const PARTITION_UNITS = ['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
 export type PartitionUnit = (typeof PARTITION_UNITS)[number];
 
-/** The unit as `timestamp_floor` names it. */
+/** The unit as `timestamp_floor` expects it. */
 export const FLOOR_UNITS: Readonly<Record<PartitionUnit, string>> = {
   HOUR: 'h',
   DAY: 'd',
@@ -16,7 +16,7 @@ export const FLOOR_UNITS: Readonly<Record<PartitionUnit, string>> = {
 export interface Partition {
   /** The file's name without its extension: `2026-01-31`. */
   readonly name: string;
-  /** Its first moment, and the first one after it. */
+  /** Start of the partition, and start of the next. */
   readonly from: string;
   readonly to: string;
 }
@@ -25,7 +25,7 @@ export function isPartitionUnit(text: string): text is PartitionUnit {
   return (PARTITION_UNITS as readonly string[]).includes(text);
 }
 
-/** The partition that begins at `start`, an ISO text of any number of digits. */
+/** The partition that starts at `start`, an ISO timestamp of any precision. */
 export function partitionAt(unit: PartitionUnit, start: string): Partition {
   const from = new Date(`${start.slice(0, 'yyyy-MM-ddTHH:mm:ss'.length)}Z`);
   if (Number.isNaN(from.getTime())) {

@@ -1,6 +1,6 @@
 /**
- * Files of COPY: below one directory for what is read and one for what is written. No `..` and no
- * link leads out of them; what is opened is a plain file.
+ * File access of COPY: below one directory for reading and one for writing. Neither `..` nor a link
+ * leads out of them, and only regular files are opened.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, realpath, stat } from 'node:fs/promises';
@@ -9,10 +9,10 @@ import { join, sep } from 'node:path';
 import { DatabaseError } from '../session/index.js';
 import type { Name } from '../sql/index.js';
 
-/** What begins so belongs to a job under way. */
+/** Prefix of files of a running job. */
 export const STAGE_PREFIX = '.copy-';
 
-/** A directory that statements name files of. */
+/** A directory whose files statements may name. */
 export interface Root {
   readonly directory: string;
   /** The configuration key that sets it. */
@@ -20,7 +20,7 @@ export interface Root {
   readonly purpose: 'import' | 'export';
 }
 
-/** The parts of a path below `root`; a leading slash means the root itself. */
+/** Path components below `root`; a leading slash refers to the root itself. */
 export function partsBelow(root: Root, file: Name): readonly string[] {
   const { text } = file;
   const below = text.startsWith(root.directory + sep) ? text.slice(root.directory.length) : text;
@@ -38,7 +38,7 @@ export function partsBelow(root: Root, file: Name): readonly string[] {
   return parts;
 }
 
-/** Opens a plain file below `root` for reading. */
+/** Opens a regular file below `root` for reading. */
 export async function openBelow(root: Root, parts: readonly string[]): Promise<FileHandle> {
   const name = parts.join(sep);
   const missing = (): DatabaseError =>
@@ -57,7 +57,7 @@ export async function openBelow(root: Root, parts: readonly string[]): Promise<F
   if (!isBelow(base, path)) {
     throw outside(root, name);
   }
-  // A FIFO would hold the thread that opens it, a link would lead elsewhere.
+  // A FIFO would block the thread that opens it, and a link could lead elsewhere.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
   const handle = await open(path, flags).catch((error: unknown) => {
     throw new DatabaseError({ code: 'Io', message: `could not open '${name}': ${reason(error)}` });
@@ -76,7 +76,7 @@ export async function openBelow(root: Root, parts: readonly string[]): Promise<F
   }
 }
 
-/** Makes the directories `parts` below `root` and returns the path of the last. */
+/** Creates the directories `parts` below `root`, and returns the path of the last. */
 export async function makeBelow(root: Root, parts: readonly string[]): Promise<string> {
   await mkdir(root.directory, { recursive: true });
   const base = await realpath(root.directory);
@@ -96,7 +96,7 @@ export async function makeBelow(root: Root, parts: readonly string[]): Promise<s
   return path;
 }
 
-/** What went wrong with a file, without its path. */
+/** The cause of a file error, without its path. */
 export function reason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return /^[A-Z]+: ([^,]+)/.exec(message)?.[1] ?? message;

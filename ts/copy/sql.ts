@@ -1,4 +1,4 @@
-/** Statements that jobs give the engine themselves. */
+/** SQL statements that jobs run in the engine. */
 import {
   type Access,
   asDatabaseError,
@@ -17,14 +17,14 @@ import { parse, type Tree } from '../sql/index.js';
 
 const JSON_ROWS = { format: 'json' } as const;
 
-/** Who runs a statement, under which text it is listed, and what they see; absent: everything. */
+/** The user, SQL text and visibility of a statement; absent values mean no restriction. */
 type StatementSetting = Pick<
   StatementContext,
   'user' | 'identity' | 'text' | 'visibility' | 'lists' | 'allows'
 >;
 
 export interface JobContext extends StatementSetting {
-  /** Throws where a statement, as it is bound now, takes what is not granted. */
+  /** Throws if a statement, as bound now, requires a permission that is not granted. */
   readonly authorise?: (accesses: readonly Access[]) => void;
   readonly signal: AbortSignal;
 }
@@ -39,7 +39,7 @@ export class Sql {
   readonly database: Database;
   readonly #looks: Looks | undefined;
 
-  /** `looks`: absent where no texts in files are read. */
+  /** Without `looks`, no text files can be read. */
   constructor(database: Database, looks?: Looks) {
     this.database = database;
     this.#looks = looks;
@@ -55,7 +55,7 @@ export class Sql {
     return await this.database.prepare(Buffer.from(JSON.stringify(node)), context);
   }
 
-  /** Runs a statement without rows. */
+  /** Runs a statement that returns no rows. */
   async run(
     sql: string,
     parameters: ParameterValues = [],
@@ -69,7 +69,7 @@ export class Sql {
     });
   }
 
-  /** All rows of a query; for few and short ones. */
+  /** Returns all rows of a query; for small results only. */
   async rows(sql: string, context: JobContext = BACKGROUND): Promise<readonly unknown[][]> {
     return await this.execute(sql, [], JSON_ROWS, context, async ({ chunk, stream }) => {
       const parts = [chunk?.bytes ?? Buffer.alloc(0)];
@@ -81,8 +81,8 @@ export class Sql {
   }
 
   /**
-   * Runs a statement and hands its reply to `take`. A statement whose tables changed after it was
-   * bound is bound once more; what it did until then is nothing.
+   * Runs a statement and passes its reply to `take`. If a table changed after binding, the
+   * statement is bound once more; it has had no effect until then.
    */
   async execute<T>(
     tree: Tree | string,
@@ -115,7 +115,7 @@ export class Sql {
     });
   }
 
-  /** Does `work`, and stops the query that it runs when the job is cancelled. */
+  /** Runs `work`, and cancels its query when the job is cancelled. */
   private async stoppable<T>(
     { signal }: JobContext,
     work: (queryId: bigint) => Promise<T>,
@@ -134,7 +134,7 @@ export class Sql {
   }
 }
 
-/** What is not read to its end is stopped. */
+/** Cancels a reply that is not read to its end. */
 async function taken<T>(
   reply: ExecuteReply,
   take: (reply: ExecuteReply) => Promise<T>,
@@ -147,17 +147,17 @@ async function taken<T>(
   }
 }
 
-/** A name in double quotes. */
+/** Quotes an identifier. */
 export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** A text in single quotes. */
+/** Quotes a string literal. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Without what a job has beside it. */
+/** Removes the fields that only a job has. */
 function settingOf({
   user,
   identity,

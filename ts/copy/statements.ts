@@ -1,6 +1,6 @@
 /**
- * COPY as a statement: understood and checked when it is prepared, a job when it runs. Its answer
- * is the job's id; COPY … CANCEL answers what became of the job.
+ * COPY as a statement: parsed and checked when prepared, started as a job when run. It returns the
+ * job's id; COPY … CANCEL returns the outcome of the job.
  */
 import {
   type Access,
@@ -98,7 +98,7 @@ export class CopyStatements implements ServerStatements {
       ...new WriteDoor(imports.guard, { principal }).accesses(target),
       { table: '', columns: [], permission: 'READ FILES' },
     ];
-    // Before anything of the table is revealed.
+    // Checked before the reply reveals anything about the table.
     imports.guard?.authorise(principal, accesses);
     if (settings.needsTimestamp !== null && (settings.timestamp ?? existing?.timestamp) == null) {
       throw new DatabaseError({
@@ -156,7 +156,7 @@ export class CopyStatements implements ServerStatements {
     return this.#started([...accesses, writes], principal, work, settings.notice);
   }
 
-  /** A table's Parquet files are its partitions; anything else is one file. */
+  /** A table is exported to Parquet by partition; anything else to a single file. */
   async #usualPartitions(table: Name | null, format: string): Promise<PartitionUnit | 'NONE'> {
     if (table === null || format !== 'parquet') {
       return 'NONE';
@@ -213,7 +213,7 @@ export class CopyStatements implements ServerStatements {
   }
 }
 
-/** An error of the engine's at the place of a name. */
+/** Sets the position of an engine error to that of a name. */
 function placed(error: unknown, { span }: Name): unknown {
   if (!(error instanceof DatabaseError)) {
     return error;

@@ -1,6 +1,6 @@
 /**
- * Loads the native addon. The package `@tidemark/native` picks the binary of this platform; in a
- * checkout it is the one that `npm run build` made.
+ * Loads the native addon. The package `@tidemark/native` selects the binary for this platform; in a
+ * checkout it is the one that `npm run build` built.
  */
 import { createRequire } from 'node:module';
 

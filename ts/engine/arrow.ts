@@ -1,8 +1,10 @@
-/** Reads the arenas in which record batches cross the border. */
+/** Reads the arenas that transfer record batches between Rust and JavaScript. */
 import type { RecordBatch } from 'apache-arrow';
 import { parseRecordBatch } from 'arrow-js-ffi';
 
-/** Typed here: the package's own declarations name files that Node's resolution does not find. */
+/**
+ * Typed here, because the package's declarations refer to files that Node's resolution cannot find.
+ */
 const readBatch = parseRecordBatch as (
   buffer: ArrayBuffer,
   array: number,
@@ -15,14 +17,13 @@ const ARRAY_POINTER = 4;
 const SCHEMA_POINTER = 8;
 const HEADER_BYTES = 64;
 
-/**
- * The batch in an arena: its columns are views on one copy of the arena, aligned to 64 bytes.
- */
+/** The batch in an arena. Its columns are views on one copy of the arena, aligned to 64 bytes. */
 export function arenaToBatch(arena: Uint8Array): RecordBatch {
   if (arena.byteLength < HEADER_BYTES) {
     throw new RangeError(`an arena has at least ${HEADER_BYTES} bytes, not ${arena.byteLength}`);
   }
-  // A Node buffer may start anywhere in its ArrayBuffer; pointers count from the arena's start.
+  // A Node buffer may start anywhere in its ArrayBuffer; pointers are relative to the arena's
+  // start.
   const bytes = new Uint8Array(arena);
   const header = new DataView(bytes.buffer);
   const array = header.getUint32(ARRAY_POINTER, true);

@@ -1,11 +1,11 @@
 /**
- * The answer of a query that reads no rows of a table: `SELECT 1`, `SELECT count() FROM t`. While
- * nothing is committed it is the same for every equal request, and the engine is asked for no
- * more than that.
+ * Caches the reply of a query that reads no rows of a table: `SELECT 1`, `SELECT count() FROM t`.
+ * Without a commit it is the same for every equal request, so the engine is only asked for its
+ * epoch.
  */
 import type { ExecuteOptions, ExecuteReply } from './types.js';
 
-/** Answers given from here, by all statements of a database. */
+/** Counts of replies from the cache, over all statements of a database. */
 export interface Answered {
   statements: number;
   rows: number;
@@ -17,7 +17,7 @@ interface Kept {
   readonly reply: ExecuteReply;
 }
 
-/** The last such answer of a statement. */
+/** The last cacheable reply of a statement. */
 export class CachedResult {
   readonly #answered: Answered;
   #kept: Kept | null = null;
@@ -26,7 +26,7 @@ export class CachedResult {
     this.#answered = answered;
   }
 
-  /** Null when something else was asked, or there was a commit. */
+  /** Returns `null` if the request differs, or after a commit. */
   find(options: ExecuteOptions, currentEpoch: () => number | null): ExecuteReply | null {
     const kept = this.#kept;
     if (kept === null) {
@@ -45,13 +45,13 @@ export class CachedResult {
     if (reply.summary === null) {
       return;
     }
-    // The next one is not executed at all.
+    // A later request does not execute the query.
     const summary = { ...reply.summary, executeNanos: 0 };
     this.#kept = { epoch, asked: question(options), reply: { ...reply, summary } };
   }
 }
 
-/** What decides about the bytes of an answer. */
+/** The options that determine the bytes of a reply. */
 function question(options: ExecuteOptions): string {
   const { rows, skip, take, countAll, last, firstChunkRows } = options;
   return JSON.stringify([rows, skip, take, countAll, last, firstChunkRows]);

@@ -1,13 +1,13 @@
-/** Native errors, one JSON object each, back as `DatabaseError`. */
+/** Decodes native errors, which are JSON objects, to `DatabaseError`. */
 import { DatabaseError, type ErrorFields } from './error.js';
 import { ERROR_CODES } from '../border/types.generated.js';
 
-/** The nullable twin of `ErrorFields`, as `native` writes it. */
+/** Nullable counterpart of `ErrorFields`, as `native` writes it. */
 type NativeErrorFields = { readonly [K in keyof ErrorFields]: ErrorFields[K] | null };
 
 const KNOWN_CODES: ReadonlySet<string> = new Set(ERROR_CODES);
 
-/** Awaits a native promise. */
+/** Awaits a native promise, and decodes its error. */
 export async function decoded<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -16,7 +16,7 @@ export async function decoded<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** Makes a native call that answers at once. */
+/** Makes a synchronous native call, and decodes its error. */
 export function decodedSync<T>(call: () => T): T {
   try {
     return call();
@@ -25,7 +25,7 @@ export function decodedSync<T>(call: () => T): T {
   }
 }
 
-/** The error object in the message; anything else is a defect of ours. */
+/** Parses the error object in the message; any other message is an internal error. */
 export function asEngineError(error: unknown): DatabaseError {
   const text = error instanceof Error ? error.message : String(error);
   const fields = parseFields(text);

@@ -1,18 +1,18 @@
 /**
- * The one error that TypeScript throws. The engine's errors arrive as JSON objects of the same
- * fields; `ts/engine/index.ts` alone decodes them.
+ * The only error class that TypeScript throws. Engine errors arrive as JSON objects with the same
+ * fields, and only `ts/engine/index.ts` decodes them.
  */
 import type { ErrorCode } from '../border/types.generated.js';
 
 export interface ErrorFields {
   readonly code: ErrorCode;
   readonly message: string;
-  /** UTF-16 offset of the offending token in the statement text. */
+  /** UTF-16 offset of the offending token in the SQL text. */
   readonly start?: number | undefined;
   readonly end?: number | undefined;
   readonly detail?: string | undefined;
   readonly hint?: string | undefined;
-  /** The same call may succeed later without a change. */
+  /** Whether the same call may succeed later without a change. */
   readonly retryable?: boolean | undefined;
 }
 

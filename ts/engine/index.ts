@@ -1,6 +1,6 @@
 /**
- * The engine for the rest of TypeScript. This folder alone imports the native addon; it turns
- * JSON texts into the shapes of `types.ts` and native errors into `DatabaseError`.
+ * The engine API for TypeScript. Only this folder imports the native addon. It converts JSON
+ * strings to the types of `types.ts`, and native errors to `DatabaseError`.
  */
 import { native } from './addon.js';
 import type { ColumnsSpec, CopySpec, LinesSpec, HandoffSpec } from '../border/types.generated.js';
@@ -72,7 +72,7 @@ export { DatabaseError } from './error.js';
 export { ParameterBatch } from './parameters.js';
 export type * from './types.js';
 
-/** Opens a root directory, recovering what a crash left. */
+/** Opens a root directory, and recovers after a crash. */
 export async function openDatabase(options: OpenOptions): Promise<Database> {
   const { logSink, ...rest } = options;
   if (logSink !== undefined) {
@@ -81,14 +81,14 @@ export async function openDatabase(options: OpenOptions): Promise<Database> {
   return new EngineDatabase(await decoded(native.openDatabase(JSON.stringify(rest))));
 }
 
-/** Reads all of a root that no server uses and compares every checksum; writes nothing. */
+/** Reads a root that no server uses and verifies every checksum; writes nothing. */
 export async function checkRoot(root: string): Promise<readonly Damage[]> {
   return JSON.parse(await decoded(native.checkRoot(root))) as Damage[];
 }
 
 let currentSink: ((batch: readonly LogLine[]) => void) | undefined;
 
-/** One native sink for the process; a later database's sink takes over. */
+/** The process has one native log sink; a later database replaces it. */
 function setLogSink(sink: (batch: readonly LogLine[]) => void): void {
   const isFirst = currentSink === undefined;
   currentSink = sink;
@@ -101,10 +101,10 @@ function setLogSink(sink: (batch: readonly LogLine[]) => void): void {
   }
 }
 
-/** Whether something is granted, by the keys of questions. */
+/** Whether each access is granted, by the key of its question. */
 type Answers = Readonly<Record<string, boolean>>;
 
-/** What is known of what earlier bindings of a statement asked. */
+/** Answers to the questions of earlier bindings of a statement. */
 interface Known {
   readonly answers?: Answers;
   readonly texts?: Readonly<Record<string, TextShape>>;
@@ -115,10 +115,10 @@ type Described = StatementDescription & {
   readonly texts?: readonly TextAsk[];
 };
 
-/** How often files are looked at that change all the time. */
+/** Maximum schema detections for files that keep changing. */
 const MAX_LOOKS = 8;
 
-/** The same with what a statement asks. */
+/** Adds answers to the questions of a statement. */
 async function answered(
   { asks, texts: files }: EngineStatement,
   { allows, looks }: StatementContext,
@@ -143,7 +143,7 @@ async function answered(
 
 class EngineDatabase implements Database {
   readonly #native: NativeDatabase;
-  /** What the engine was not asked for, and counts all the same. */
+  /** Replies from the cache, which the engine did not see; they count in its metrics. */
   readonly #answered: Answered = { statements: 0, rows: 0 };
   #lastQueryId = 0n;
 
@@ -175,7 +175,7 @@ class EngineDatabase implements Database {
         if (!isOther || looks === 0 || looks === MAX_LOOKS) {
           throw error;
         }
-        // A file is another one than it was: all of them are looked at again.
+        // A file changed: detect the schema of all files again.
         known = nothing;
       }
     }
@@ -314,7 +314,7 @@ class EngineTransaction implements Transaction {
 
 class EngineStatement implements Statement {
   readonly description: StatementDescription;
-  /** What has to be known before it can be bound. */
+  /** Questions to answer before the statement can be bound. */
   readonly asks: readonly Ask[];
   readonly texts: readonly TextAsk[];
   readonly native: NativeStatement;
@@ -469,7 +469,7 @@ class EngineResultStream implements ResultStream {
   }
 }
 
-/** What appenders have in common: all that they have may be given up. */
+/** Base class of appenders: any of them can be aborted. */
 class Input {
   protected readonly native: NativeAppender;
 
@@ -482,14 +482,14 @@ class Input {
   }
 }
 
-/** Those that bytes go into. */
+/** Appenders that receive bytes. */
 class Chunks extends Input {
   async write(chunk: Buffer): Promise<AppendProgress> {
     return await this.queued(chunk, null);
   }
 
   protected async queued(chunk: Buffer, memory: ArrayBuffer | null): Promise<AppendProgress> {
-    // What is wrong at once is thrown, anything later comes with the promise.
+    // Immediate errors are thrown; later ones reject the promise.
     const written = decodedSync(() => this.native.write(chunk, memory));
     return JSON.parse(await decoded(written)) as AppendProgress;
   }

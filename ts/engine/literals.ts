@@ -1,14 +1,14 @@
 /**
- * Queries that differ in the values of their WHERE alone are one query with parameters: its tree,
- * its binding and its plan are made once. `crates/ast/src/literals.rs` says which literals those
- * are, for the session here and for the connections that the engine answers by itself.
+ * Queries that differ only in the literals of their WHERE clause are treated as one query with
+ * parameters. Its tree, binding and plan are created once. `crates/ast/src/literals.rs` defines
+ * which literals, both for sessions here and for connections handed off to the engine.
  */
 import { native, type NativeLifted } from './addon.js';
 import { decodedSync } from './decode.js';
 
 export type { NativeLifted as LiftedQuery } from './addon.js';
 
-/** The query that a text is one of; null where nothing is taken out. */
+/** Replaces the literals of a query by parameters; `null` if there are none to replace. */
 export function liftLiterals(text: string): NativeLifted | null {
   return decodedSync(() => native.liftLiterals(text)) ?? null;
 }

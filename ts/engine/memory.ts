@@ -1,9 +1,9 @@
 /**
- * Memory that the addon frees once it has read it. What waits for the collector instead makes that
- * run for every 64 MiB of what a server receives.
+ * Buffers that the addon frees as soon as it has read them. If they waited for the garbage
+ * collector, it would run for every 64 MiB that a server receives.
  */
 
-/** The memory of the bytes; null where it holds others as well. */
+/** The memory of a buffer; `null` if other buffers share it. */
 export function wholeMemory(bytes: Buffer): ArrayBuffer | null {
   const { buffer } = bytes;
   return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length ? buffer : null;

@@ -1,23 +1,24 @@
 /**
- * Rows of parameter values on their way to the engine, which reads them: `crates/ingest`. They
- * begin with how the values were sent: their number (16 bits), then for each its format (8
- * bits, 0 is text) and its type (32 bits, 0 is open). Values beyond that number are text. Then come
- * the rows as Bind messages have them: for each the count of its values (16 bits), for each value
- * its length in bytes (32 bits, -1 for null) and its bytes.
+ * Encodes rows of parameter values for the engine; `crates/ingest` decodes them. A header describes
+ * how the values were sent. It contains their number (16 bits), and the format (8 bits, 0 is text)
+ * and type (32 bits, 0 is unspecified) of each. Values beyond that number are text.
+ *
+ * The rows follow, as in Bind messages. Each row starts with the number of its values (16 bits).
+ * Each value has a length in bytes (32 bits, -1 for null) and its bytes.
  */
-/** Parameter values as text in the parameter's own type; `null` is null. */
+/** Parameter values as strings, in the parameter's own type; `null` is SQL NULL. */
 export type ParameterValues = readonly (string | null)[];
 
 const FIRST_BYTES = 1_024;
-/** The most bytes of UTF-8 that a UTF-16 unit takes. */
+/** Maximum UTF-8 bytes of a UTF-16 code unit. */
 const UNIT_BYTES = 3;
 const COUNT_BYTES = 2;
 const LENGTH_BYTES = 4;
 const SENT_BYTES = 5;
 
 /**
- * How one value was sent: format (0 text, 1 binary, 2 as QWP has it, the lowest byte first) and
- * type, an OID of PostgreSQL or 0; of QWP its code.
+ * How a value was sent. The format is 0 for text, 1 for binary, or 2 for QWP (little-endian). The
+ * type is a PostgreSQL OID or 0; for QWP its type code.
  */
 interface SentAs {
   readonly format: number;
@@ -26,7 +27,7 @@ interface SentAs {
 
 const COLUMNAR = 2;
 
-/** The beginning of rows that are sent in this way. */
+/** Encodes the header of rows that are sent this way. */
 export function parameterHeader(sent: readonly SentAs[]): Buffer {
   const header = Buffer.allocUnsafe(COUNT_BYTES + sent.length * SENT_BYTES);
   let at = header.writeUInt16BE(sent.length, 0);
@@ -37,12 +38,12 @@ export function parameterHeader(sent: readonly SentAs[]): Buffer {
   return header;
 }
 
-/** Whether the value of this number was sent as text. */
+/** Whether the value at this index was sent as text. */
 export function isSentAsText(header: Buffer, index: number): boolean {
   return formatOf(header, index) === 0;
 }
 
-/** Of what is not said it is text. */
+/** Values beyond the header are text. */
 function formatOf(header: Buffer, index: number): number {
   const isSaid = index < header.readUInt16BE(0);
   return isSaid ? header.readUInt8(COUNT_BYTES + index * SENT_BYTES) : 0;
@@ -55,7 +56,7 @@ function hex(bytes: Uint8Array): string {
 const ALL_TEXT = parameterHeader([]);
 
 export class ParameterBatch {
-  /** How the values were sent. */
+  /** The header: how the values were sent. */
   readonly header: Buffer;
   private buffer: Buffer;
   private used: number;
@@ -66,10 +67,10 @@ export class ParameterBatch {
     this.used = header.copy(this.buffer);
   }
 
-  /** No row, for a statement without parameters. */
+  /** An empty batch, for a statement without parameters. */
   static readonly none: ParameterBatch = new ParameterBatch(ALL_TEXT, 0);
 
-  /** Rows of texts. */
+  /** Creates a batch from rows of values. */
   static of(
     rows: readonly (readonly (string | Buffer | null)[])[],
     header?: Buffer,
@@ -81,32 +82,32 @@ export class ParameterBatch {
     return batch;
   }
 
-  /** The one row of an execution; none where a statement has no parameters. */
+  /** The single row of an execution; empty if the statement has no parameters. */
   static row(values: ParameterValues): ParameterBatch {
     return values.length === 0 ? ParameterBatch.none : ParameterBatch.of([values]);
   }
 
-  /** Bytes of rows so far. */
+  /** Bytes of all rows. */
   get size(): number {
     return this.used - this.header.length;
   }
 
-  /** Everything, for the engine; nothing where there are no rows. */
+  /** The header and all rows, for the engine; empty without rows. */
   get bytes(): Buffer {
     return this.buffer.subarray(0, this.size === 0 ? 0 : this.used);
   }
 
-  /** Values of each row. */
+  /** Number of values in each row. */
   get width(): number {
     return this.size === 0 ? 0 : this.buffer.readUInt16BE(this.header.length);
   }
 
-  /** Whether rows of the other may be added as they are. */
+  /** Whether rows with the given header can be appended unchanged. */
   suits(header: Buffer): boolean {
     return this.header === header || this.header.equals(header);
   }
 
-  /** Adds a row: texts, or bytes in the form that the header says. */
+  /** Appends a row of strings, or of bytes in the header's formats. */
   add(row: readonly (string | Buffer | null)[]): void {
     this.makeRoom(COUNT_BYTES);
     this.used = this.buffer.writeUInt16BE(row.length, this.used);
@@ -125,13 +126,13 @@ export class ParameterBatch {
     }
   }
 
-  /** Adds a row that is in this form already. */
+  /** Appends a row that is already encoded. */
   addBytes(source: Buffer, start: number, end: number): void {
     this.makeRoom(end - start);
     this.used += source.copy(this.buffer, this.used, start, end);
   }
 
-  /** Each row alone. */
+  /** Splits the batch into single rows. */
   rows(): ParameterBatch[] {
     const rows: ParameterBatch[] = [];
     for (let at = this.header.length; at < this.used;) {
@@ -148,7 +149,7 @@ export class ParameterBatch {
     return rows;
   }
 
-  /** The first row with these texts behind its first `width` values. */
+  /** The first `width` values of the first row, followed by these strings. */
   extended(width: number, texts: readonly string[]): ParameterBatch {
     const own = Array.from({ length: width }, (_, index) => this.bytesAt(index));
     const batch = new ParameterBatch(this.headerOf(width));
@@ -156,7 +157,7 @@ export class ParameterBatch {
     return batch;
   }
 
-  /** The text of a whole number in the first row; `null` is null. */
+  /** An integer parameter of the first row as a string; `null` for a null. */
   integerAt(index: number): string | null {
     const bytes = this.bytesAt(index);
     if (bytes === null || isSentAsText(this.header, index)) {
@@ -167,7 +168,7 @@ export class ParameterBatch {
     return isWhole ? String(BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex(ordered)}`))) : '';
   }
 
-  /** The header without what comes after so many values. */
+  /** The header, limited to the first `width` values. */
   private headerOf(width: number): Buffer {
     const count = Math.min(width, this.header.readUInt16BE(0));
     const header = Buffer.from(this.header.subarray(0, COUNT_BYTES + count * SENT_BYTES));

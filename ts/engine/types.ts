@@ -1,9 +1,9 @@
 /**
- * The engine as TypeScript sees it. What crosses the border as JSON is generated from Rust
- * (`ts/border`); what is written here is TypeScript's own.
+ * The engine as seen by TypeScript. Types that cross the border as JSON are generated from Rust
+ * (`ts/border`); the types here exist only in TypeScript.
  *
- * `ts/engine` is the only importer of the native addon; everything else imports these types and
- * the functions of `ts/engine/index.ts`. 64-bit integers are bigint.
+ * Only `ts/engine` imports the native addon; other modules import these types and the functions of
+ * `ts/engine/index.ts`. 64-bit integers are bigint.
  */
 import type * as border from '../border/types.generated.js';
 import type {
@@ -25,14 +25,14 @@ import type { WebSocketReader } from './websocket.js';
 
 export type * from '../border/types.generated.js';
 
-/** What is left out may also be undefined. */
+/** Allows `undefined` for optional members. */
 type Loose<T> = {
   readonly [Name in keyof T]: undefined extends T[Name] ? T[Name] | undefined : T[Name];
 };
 
-/** A table or column that a statement reads or writes; checked before it runs. */
+/** Access to a table or columns that a statement requires; checked before it runs. */
 export interface Access extends Omit<border.Access, 'permission'> {
-  /** The engine's permissions, and those of statements that run in the server. */
+  /** A permission of the engine, or of a statement that the server runs. */
   readonly permission: string;
 }
 
@@ -45,11 +45,11 @@ export interface StatementDescription extends Omit<
 
 export interface StatementContext extends Omit<border.StatementContext, 'answers' | 'texts'> {
   /**
-   * Whether something is granted; asked where a statement reads while it is bound. Without it such
-   * statements are refused to those who do not see everything.
+   * Whether an access is granted; called while binding a statement that must know. Without it such
+   * statements are refused, unless the user may see everything.
    */
   readonly allows?: (access: Access) => boolean;
-  /** How texts in files are read; without it statements that name some are refused. */
+  /** Detects the schema of text files; without it, statements that read text files are refused. */
   readonly looks?: (ask: border.TextAsk) => Promise<border.TextShape>;
 }
 
@@ -58,7 +58,7 @@ export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'query
   readonly queryId?: bigint | undefined;
 }
 
-/** The same with every member, so that none is forgotten where they are copied by name. */
+/** The same with every member required, so that code that copies them by name cannot omit one. */
 export type AllExecuteOptions = {
   readonly [Name in keyof ExecuteOptions]-?: ExecuteOptions[Name];
 };
@@ -70,105 +70,107 @@ export interface Chunk {
 }
 
 export interface ExecuteReply {
-  /** The first rows, `null` when there are none. */
+  /** The first rows; `null` if there are none. */
   readonly chunk: Chunk | null;
-  /** Present when everything is in `chunk`. */
+  /** Present if `chunk` contains all rows. */
   readonly summary: Summary | null;
-  /** Present when more follows. */
+  /** Present if more chunks follow. */
   readonly stream: ResultStream | null;
-  /** What the rows are of a change, where one was asked for. */
+  /** The kind of change that the rows represent, if requested. */
   readonly change?: TableChange;
-  /** The numbers that columns of SERIAL and IDENTITY gave rows. */
+  /** The sequence values that SERIAL and IDENTITY columns assigned. */
   readonly drawn?: readonly DrawnNumber[];
 }
 
-/** The answer of many rows. */
+/** The reply to a batch of rows. */
 export interface BatchReply extends Pick<ExecuteReply, 'drawn'> {
   readonly summary: Summary;
 }
 
 export interface ResultStream {
-  /** The next chunk, of at most about `maxRows` rows; `null` at the end. */
+  /** The next chunk, of about `maxRows` rows at most; `null` at the end. */
   next(maxRows?: number): Promise<Chunk | null>;
-  /** Valid after the end. */
+  /** Valid after the last chunk. */
   summary(): Summary;
   /** Stops the query; `next` then rejects with `Cancelled`. */
   cancel(): void;
 }
 
-/** The same, or one row as a client sent it. */
+/** Parameter values, or one row as the client sent it. */
 export type Parameters = ParameterValues | ParameterBatch;
 
 export interface Statement {
   readonly description: StatementDescription;
-  /** `parameters`: texts, or the one row as a client sent it. */
+  /** `parameters`: strings, or one row as the client sent it. */
   execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply>;
-  /** Many parameter rows of one INSERT in one crossing, one commit. */
+  /** Executes an INSERT for many parameter rows, in one native call and one commit. */
   executeBatch(rows: ParameterBatch): Promise<BatchReply>;
-  /** Takes the data of a COPY, one value for each parameter of an INSERT. */
+  /** Opens an appender for COPY data: one value per parameter of an INSERT. */
   openCopy(form: CopyForm): Promise<CopyAppender>;
-  /** Whether preparing it anew would surely give the same description. */
+  /** Whether preparing the statement again would certainly yield the same description. */
   isCurrent(): boolean;
   close(): void;
 }
 
 export interface Appender {
-  /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
+  /** Resolves when queued, which applies back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
-  /** Ends the text at hand and begins another for the same table and commit. */
+  /** Ends the current CSV text and starts another, for the same table and commit. */
   nextText(csv: CsvTextSpec): Promise<TextReport>;
-  /** Commits all texts; afterwards the rows are durable as configured and visible. */
+  /** Commits all texts. Afterwards the rows are visible, and durable as configured. */
   finish(): Promise<AppendReport>;
-  /** Leaves no trace. */
+  /** Discards all rows. */
   abort(): Promise<void>;
 }
 
-/** Takes lines for the tables that they name. */
+/** Appends line protocol rows to the tables that they name. */
 export interface RowsAppender {
-  /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
+  /** Resolves when queued, which applies back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
-  /** The same; the chunk is empty afterwards where nothing shares its memory. */
+  /**
+   * Like `write`; transfers the chunk's memory if nothing shares it, which leaves the chunk empty.
+   */
   give(chunk: Buffer): Promise<AppendProgress>;
   /**
-   * The first time tells what the rows would change, or what is wrong with them; then commits
-   * them all at once, or tells anew what they would change where the tables changed meanwhile.
+   * The first call returns the changes the rows require, or their errors. The next call commits all
+   * rows together, or returns the changes again if the tables changed in between.
    */
   finish(): Promise<RowsReply>;
-  /** Leaves no trace. */
+  /** Discards all rows. */
   abort(): Promise<void>;
 }
 
-/** Takes messages of the columnar protocol for the tables that they name. */
+/** Appends messages of the columnar protocol to the tables that they name. */
 export interface ColumnsAppender {
-  /** Reads messages that a reader keeps; resolves when what they came to is to be known. */
+  /** Decodes the messages buffered in a reader. Resolves when their result is needed. */
   read(messages: WebSocketReader): Promise<MessagesProgress>;
   /**
-   * The first time tells what the commits that were asked for would change; then commits them, or
-   * tells it anew. `split`: what it answered becomes the first of them alone.
+   * The first call returns the changes that the requested commits require. The next call commits,
+   * or returns them again. `split`: the reply covers only the first commit.
    */
   finish(split: boolean): Promise<RowsReply>;
-  /** Leaves no trace. */
+  /** Discards all rows. */
   abort(): Promise<void>;
 }
 
-/** Takes the data of a COPY. */
+/** Appends the data of a COPY. */
 export interface CopyAppender {
-  /** Resolves when queued: back-pressure. The chunk is copied before this returns. */
+  /** Resolves when queued, which applies back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
-  /** Commits, or hands the rows to their block; or tells what is wrong with the data. */
+  /** Commits, or adds the rows to their transaction block. Reports errors in the data. */
   finish(): Promise<CopyReply>;
-  /** Leaves no trace, once it has resolved. */
+  /** Discards all rows once it has resolved. */
   abort(): Promise<void>;
 }
 
-/** How the data of a COPY are read. */
+/** Format options of COPY data. */
 export type CopyForm = Omit<border.CopySpec, 'kind'>;
 export type CopyMistake = Omit<border.CopyMistake, 'code'> & { readonly code: border.ErrorCode };
 export type CopyReply = Omit<border.CopyReply, 'failure'> & { readonly failure?: CopyMistake };
 
-/** How lines are read. */
+/** Options for decoding the line protocol. */
 export type LineOptions = Omit<border.LinesSpec, 'kind'>;
-/** How messages of the columnar protocol are read. */
+/** Options for decoding the columnar protocol. */
 export type ColumnOptions = Omit<border.ColumnsSpec, 'kind'>;
 export type LinePrecision = border.LinePrecision;
 export type LinesRead = border.LinesRead;
@@ -186,47 +188,49 @@ export interface OpenOptions extends border.OpenOptions {
   readonly logSink?: (batch: readonly border.LogLine[]) => void;
 }
 
-/** What a statement's user may see of the catalog. */
+/** The catalog entries that a statement's user may see. */
 export type Visibility = border.Visibility;
 
 export type EngineMetrics = border.Observed['numbers'];
 
-/** Inserts that only the statements prepared in it see until `commit`. */
+/** Inserts that are visible only to the statements prepared in the transaction, until `commit`. */
 export interface Transaction {
-  /** Resolves to the new epoch, `null` when there was nothing to commit. */
+  /** Resolves to the new epoch; `null` if there was nothing to commit. */
   commit(): Promise<bigint | null>;
-  /** Ends it; with a savepoint, only undoes what was inserted after that. */
+  /** Ends the transaction. With a savepoint, only undoes the inserts after it. */
   rollback(savepoint?: number): void;
   savepoint(): number;
 }
 
-/** How the client of a handed off connection is answered, but for what its handoff is called. */
+/** How to answer the client of a handed off connection, without the id of the handoff. */
 export type HandoffTerms = Omit<border.HandoffSpec, 'id'>;
 export type PgHandoffTerms = border.PgHandoff;
 export type HttpHandoffTerms = border.HttpHandoff;
 export type HandoffQuery = border.HandoffQuery;
 
-/** What comes back when a handoff ends. */
+/** The result of a handoff. */
 export interface HandoffResult {
-  /** What the client sent and was not answered. */
+  /** Client bytes that were not answered. */
   readonly bytes: Buffer;
-  /** What the client is to be sent before anything else. */
+  /** Bytes to send to the client before anything else. */
   readonly unsent: Buffer;
-  /** The statement, by its number, that was executed last; null where a Sync was answered since. */
+  /** Index of the last statement executed; `null` if a Sync was answered since. */
   readonly last: number | null;
-  /** Why it failed; its client has not been answered that. */
+  /** The error that ended the handoff; the client has not received it. */
   readonly error: DatabaseError | null;
-  /** Its reply, where its rows are more than one chunk; none of them was sent. */
+  /** The reply, if its rows exceed one chunk; none were sent. */
   readonly reply: ExecuteReply | null;
-  /** Microseconds that each execution took. */
+  /** Duration of each execution, in microseconds. */
   readonly micros: Uint32Array;
 }
 
-/** A connection that the engine answers by itself. */
+/** A connection that the engine answers on its own. */
 export interface Handoff {
-  /** Until it is settled no other code reads or writes the socket. */
+  /** Until it settles, no other code may read or write the socket. */
   readonly ended: Promise<HandoffResult>;
-  /** Ends it; no statement begins any more. `gently`: the one that runs may end. */
+  /**
+   * Revokes the handoff: no further statement starts. With `gently`, the running one may finish.
+   */
   revoke(gently: boolean): void;
 }
 
@@ -238,31 +242,34 @@ export interface Database {
   openAppender(spec: AppenderSpec): Promise<Appender>;
   openLines(options: LineOptions): Promise<RowsAppender>;
   openColumns(options: ColumnOptions): Promise<ColumnsAppender>;
-  /** Inserts of statements prepared with it become visible together at `commit`. */
+  /**
+   * Begins a transaction: inserts of statements prepared with it become visible together at
+   * `commit`.
+   */
   begin(): Transaction;
   /** Durable records of one kind, by key: users, grants, console settings. */
   loadRecords(kind: string): Promise<Map<string, Buffer>>;
-  /** Commits records at once, `null` deletes; resolves to the new epoch. */
+  /** Commits records atomically; `null` deletes a record. Resolves to the new epoch. */
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
   /** Effective configuration, for SHOW PARAMETERS. */
   setParameters(parameters: readonly border.Setting[]): void;
-  /** An identifier for one execution. */
+  /** Returns an id for one execution. */
   newQueryId(): bigint;
-  /** False when no such query runs. */
+  /** Returns false if no such query is running. */
   cancelQuery(queryId: bigint): boolean;
   /**
-   * Lets the engine answer the client of a socket, for about a second, who executes `statements`,
-   * in the order of the terms, with other values. Throws where it cannot.
+   * Lets the engine answer a socket's client for about a second, while the client executes
+   * `statements`, in the order of the terms, with different values. Throws if that is impossible.
    */
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff;
   activeQueries(): readonly ActiveQuery[];
   metrics(): EngineMetrics;
-  /** What is known to be damaged. A table counts as sound until something of it is read. */
+  /** Known damage. A table counts as intact until its data is read. */
   damages(): readonly border.Damage[];
   /**
-   * Finishes running commits, writes a checkpoint, releases the root, all within about `withinMs`
-   * (3 s): a checkpoint that takes longer is given up, since the log has its rows. Nothing of a
-   * query stays below `tmp`. Rejects where something acknowledged may not be durable.
+   * Finishes running commits, writes a checkpoint and releases the root, within about `withinMs` (3
+   * s). A checkpoint that takes longer is abandoned, since the log has its rows. No query files
+   * remain in `tmp`. Rejects if acknowledged data may not be durable.
    */
   close(withinMs?: number): Promise<void>;
 }

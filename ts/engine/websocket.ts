@@ -1,39 +1,43 @@
-/** Frames of WebSockets, read by the addon. */
+/** Decodes WebSocket frames in the addon. */
 import { native, type NativeWebSocket } from './addon.js';
 import { decodedSync } from './decode.js';
 import { wholeMemory } from './memory.js';
 
-/** What bytes of a WebSocket came to. */
+/** The result of decoding received bytes. */
 interface ReceivedFrames {
-  /** Those that are whole; none where they are kept. */
+  /** Complete messages; empty if the reader buffers them. */
   readonly messages: readonly Buffer[];
-  /** Messages that are kept and were not read yet. */
+  /** Buffered messages that were not read yet. */
   readonly kept: KeptMessages;
-  /** What the client is to be sent: answers to its pings and to its close. */
+  /** Bytes to send to the client: replies to its ping and close frames. */
   readonly reply: Buffer | null;
-  /** Whether nothing follows, be it that the client closed the connection. */
+  /** Whether no further message follows, for example because the client closed the connection. */
   readonly isOver: boolean;
-  /** How to close the connection of a client that broke a rule. */
+  /** The close code and reason if the client violated the protocol. */
   readonly failure: { readonly code: number; readonly reason: string } | null;
 }
 
-/** Messages that an appender is to read. */
+/** Messages buffered for an appender. */
 export interface KeptMessages {
   readonly count: number;
   readonly bytes: number;
 }
 
-/** Reads the frames that the client of a WebSocket sends. */
+/** Decodes the WebSocket frames that a client sends. */
 export class WebSocketReader {
-  /** For the engine. */
+  /** Handle for the engine. */
   readonly native: NativeWebSocket;
 
-  /** No message may be longer. Those that are kept go to an appender, and never come here. */
+  /**
+   * Longer messages are refused. Buffered messages go to an appender, and are never returned here.
+   */
   constructor(mostMessageBytes: number, keepsMessages = false) {
     this.native = new native.NativeWebSocket(mostMessageBytes, keepsMessages);
   }
 
-  /** Takes what came of the socket; `bytes` are empty afterwards where nothing else shares them. */
+  /**
+   * Decodes bytes from the socket; `bytes` is empty afterwards if nothing else shares its memory.
+   */
   receive(bytes: Buffer): ReceivedFrames {
     const received = decodedSync(() => {
       return this.native.receive(wholeMemory(bytes) ?? Uint8Array.from(bytes).buffer);

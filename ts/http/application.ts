@@ -1,6 +1,6 @@
 /**
- * From a request to its pipeline. Koa and its router carry requests and answers; those of hot
- * routes are carried by `Exchange`, which does the same with less.
+ * Dispatches requests to their pipelines. Koa and its router handle most routes. Hot routes use
+ * `Exchange`, which does the same with less overhead.
  */
 import Koa from 'koa';
 
@@ -12,7 +12,7 @@ import { createPipelines, type OtherRoutes, type Pipelines } from './pipeline.js
 import type { HttpContext, HttpServices, Route } from './route.js';
 import { pathOf } from './steps.js';
 
-/** What serves a set of routes. */
+/** Creates the application for a set of routes. */
 export function createApplication(
   services: HttpServices,
   routes: readonly Route[],
@@ -59,10 +59,10 @@ export function createApplication(
   };
 }
 
-/** Answers a request, whatever happens. */
+/** Answers a request; never rejects. */
 type Serve = (exchange: Exchange) => Promise<void>;
 
-/** What the router reads of Koa's context beside the request, and leaves there. */
+/** Properties of Koa's context that the router reads and writes, besides the request. */
 interface Routed {
   newRouterPath?: string;
   matched?: readonly object[];
@@ -74,7 +74,7 @@ function throughKoa({ router, unserved }: Pipelines): Koa {
   const find = router.routes();
   koa.use(async (context, next) => {
     const target = context.req.url ?? '';
-    // Nothing is served at `http://host/path` and `*`, and Koa would read them as URLs.
+    // Targets such as `http://host/path` and `*` match no route, but Koa would parse them as URLs.
     if (target.startsWith('/')) {
       (context as Routed).newRouterPath = pathOf(target);
       await find(context as unknown as Parameters<typeof find>[0], next);

@@ -1,7 +1,7 @@
 /**
- * Where requests come in: on a connection over a limit, and while the server stops, they are
- * refused politely, because a client that may come again does, and one whose connection is
- * dropped reports a broken server.
+ * Entry point of requests. While the server stops, or on a connection over a limit, requests are
+ * refused with a reply. A client can then retry; a dropped connection would look like a broken
+ * server.
  */
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -14,19 +14,19 @@ import { watchBody } from './request/request-body.js';
 import type { WebSocketConnection } from './websocket/connection.js';
 import { attach } from './websocket/upgrade.js';
 
-/** What answers requests. */
+/** Handles accepted requests. */
 export interface Application {
-  /** Resolves when the answer is out. */
+  /** Resolves when the reply has been sent. */
   answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** The same for a request that asks for a WebSocket: resolves when that has ended. */
+  /** Handles a WebSocket upgrade request; resolves when the WebSocket has ended. */
   upgrade(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  /** Those there are. */
+  /** The open WebSockets. */
   readonly webSockets: ReadonlySet<WebSocketConnection>;
 }
 
-/** A client whose answer is out may pause so long in what it still sends. */
+/** Maximum pause in the remaining request body after the reply was sent. */
 const REST_IDLE_MS = 2_000;
-/** And without a login no longer than this. */
+/** Maximum duration of the remaining request body, without a login. */
 const REST_MS = 10_000;
 
 const STOPPING = 'the server is shutting down';
@@ -34,20 +34,20 @@ const STOPPING = 'the server is shutting down';
 export class ConnectionGate {
   readonly #application: Application;
   readonly #slots: Slots;
-  /** Requests without their answer. */
+  /** Responses not yet sent. */
   readonly #running = new Set<ServerResponse>();
-  /** Connections whose last answer is given. */
+  /** Connections whose last reply was sent. */
   readonly #ending = new WeakSet<object>();
   #isStopping = false;
   #idle: (() => void) | null = null;
 
-  /** `limits` as they are configured now. */
+  /** `limits` returns the current configuration. */
   constructor(application: Application, limits: () => SlotLimits) {
     this.#application = application;
     this.#slots = new Slots(limits);
   }
 
-  /** Open ones. */
+  /** Number of open connections. */
   get connections(): number {
     return this.#slots.size;
   }
@@ -60,7 +60,10 @@ export class ConnectionGate {
     this.#slots.carry(socket);
   };
 
-  /** What the parser does not take; of a request that was refused for good this is the rest. */
+  /**
+   * Input that the parser rejects. On a connection that is ending, this is the remainder of a
+   * refused request.
+   */
   readonly malformed = (error: ParserError, socket: Duplex): void => {
     if (this.#ending.has(socket)) {
       socket.end();
@@ -69,17 +72,17 @@ export class ConnectionGate {
     }
   };
 
-  /** Running statements are cancelled; their clients receive an error. */
+  /** Cancels running statements; their clients receive an error. */
   interrupt(): void {
     this.#slots.interrupt();
   }
 
-  /** Ends every connection, whatever it is in the middle of. */
+  /** Closes every connection immediately. */
   cutAll(): void {
     this.#slots.cutAll();
   }
 
-  /** From now on every new request is refused; resolves when those under way are answered. */
+  /** Refuses new requests from now on. Resolves when the running ones are answered. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const response of this.#running) {
@@ -98,7 +101,7 @@ export class ConnectionGate {
 
   readonly handle = (request: IncomingMessage, response: ServerResponse): void => {
     if (this.#ending.has(request.socket)) {
-      // It came in one piece with a request that was refused for good.
+      // The request arrived in the same packet as a request that ended the connection.
       return;
     }
     const slot = slotOf(request.socket);
@@ -110,7 +113,7 @@ export class ConnectionGate {
     }
   };
 
-  /** A request whose client sends its body when it receives `100 Continue`. */
+  /** A request whose client waits for `100 Continue` before sending the body. */
   readonly holding = (request: IncomingMessage, response: ServerResponse): void => {
     if (request instanceof PlainRequest && announcesBody(request)) {
       request.inviteWhenRead(response);
@@ -120,7 +123,7 @@ export class ConnectionGate {
     this.handle(request, response);
   };
 
-  /** A request that expects something else. */
+  /** A request with any other Expect header. */
   readonly unexpected = (request: IncomingMessage, response: ServerResponse): void => {
     if (!this.#ending.has(request.socket)) {
       const message = 'Expectation Failed: the only one that is known is 100-continue';
@@ -128,7 +131,7 @@ export class ConnectionGate {
     }
   };
 
-  /** A request that asks for a WebSocket; Node has let its socket go. */
+  /** A request to upgrade to a WebSocket; Node has released its socket. */
   readonly upgraded = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => undefined);
     if (this.#ending.has(socket)) {
@@ -216,7 +219,7 @@ function refuse(
   request.resume();
 }
 
-/** A body that no handler reads any more may pass, but not keep its connection. */
+/** A body that no handler reads may finish, but must not keep its connection open. */
 function watchRest(
   request: IncomingMessage,
   response: ServerResponse,
@@ -227,7 +230,7 @@ function watchRest(
       return;
     }
     const cut = (): void => {
-      // Another request may be under way on the connection.
+      // The connection may be processing another request.
       if (!request.complete) {
         request.socket.destroy();
       }

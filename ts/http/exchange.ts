@@ -1,6 +1,6 @@
 /**
- * A request and its answer for paths that are asked often: what routes use of Koa's context, and
- * no more. Headers are kept until the end and written at once, body and all.
+ * A request and its response on hot paths: only the part of Koa's context that routes use. Headers
+ * are collected, and written together with the body.
  */
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 
@@ -13,12 +13,12 @@ export class Exchange implements HttpContext {
   readonly res: ServerResponse;
   readonly method: string;
   readonly headers: IncomingMessage['headers'];
-  /** Set by the first step. */
+  /** Set by the first pipeline step. */
   declare state: RequestState;
   status = 404;
   body: unknown = null;
   #isOurs = true;
-  /** Names and values by turns; each name is always spelt the same. */
+  /** Alternating names and values; each name always has the same spelling. */
   readonly #head: (string | string[])[] = [];
 
   constructor(request: IncomingMessage, response: ServerResponse) {
@@ -32,7 +32,7 @@ export class Exchange implements HttpContext {
     return this.#isOurs;
   }
 
-  /** A handler that switches it off writes to `res`, which gets what was set so far. */
+  /** A handler that sets it to false writes to `res`, which receives the headers set so far. */
   set respond(isOurs: boolean) {
     if (this.#isOurs && !isOurs && !this.res.headersSent) {
       for (let at = 0; at < this.#head.length; at += 2) {
@@ -74,7 +74,7 @@ export class Exchange implements HttpContext {
     this.set('Vary', at < 0 ? name : `${String(this.#head[at + 1])}, ${name}`);
   }
 
-  /** Sends the answer, unless a handler already does. */
+  /** Sends the response, unless a handler does so itself. */
   finish(): void {
     const { res, body } = this;
     if (!this.#isOurs || res.headersSent) {

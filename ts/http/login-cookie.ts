@@ -1,9 +1,9 @@
-/** The cookie of a login session: reading it, setting it, taking it back. */
+/** The cookie of a login session: reads, sets and removes it. */
 import { SESSION_COOKIE, SESSION_SECONDS } from '../auth/index.js';
 import { countHeader } from './request/origin-guard.js';
 import type { HttpContext, HttpServices } from './route.js';
 
-/** The token a request carries; of two it is unclear which is meant. */
+/** The token of a request; `null` for several cookies, which are ambiguous. */
 export function sessionToken(context: HttpContext): string | null {
   const header = context.headers.cookie ?? '';
   if (header === '' || countHeader(context.req, 'cookie') > 1) {
@@ -18,16 +18,16 @@ export function sessionToken(context: HttpContext): string | null {
 }
 
 /**
- * A browser sends the cookie by itself, so the request must show that a page of this server made
- * it; `Sec-Fetch-Site: none` is a link that another site may have made.
+ * A browser sends the cookie automatically, so the request must prove that it comes from a page of
+ * this server. `Sec-Fetch-Site: none` proves nothing: another site may have made the link.
  */
 export function isFromOwnPage(context: HttpContext): boolean {
-  // Foreign origins were refused before.
+  // Foreign origins were refused earlier.
   const { origin = '', 'sec-fetch-site': site } = context.headers;
   return origin !== '' || site === 'same-origin';
 }
 
-/** `session=true` after a login begins a session, `session=false` ends it. */
+/** `session=true` starts a session after a login; `session=false` ends it. */
 export function followSession(context: HttpContext, services: HttpServices, path: string): void {
   const { login, parameters } = context.state;
   const { required, sessions } = services.authenticator;
@@ -39,7 +39,7 @@ export function followSession(context: HttpContext, services: HttpServices, path
   if (asked === 'true') {
     const isNew = context.headers.authorization !== undefined;
     if (token !== null && isNew) {
-      // A request with credentials gets a new session, and the one before ends.
+      // A request with credentials gets a new session, which replaces the previous one.
       sessions.close(token);
     }
     if (isNew || token === null || sessions.find(token) === null) {

@@ -1,8 +1,8 @@
-/** Where each part of the interface is served. */
+/** Paths of the HTTP interface. */
 import { type Config, type Key, KEYS } from '../config/index.js';
 
 export interface HttpPaths {
-  /** What every path of ours begins with: empty, or `/name` without a slash at its end. */
+  /** Prefix of all paths: empty, or `/name` without a trailing slash. */
   readonly base: string;
   readonly execute: string;
   readonly export: string;
@@ -21,7 +21,7 @@ export interface HttpPaths {
   readonly lineProtocol: readonly string[];
 }
 
-/** Paths that are not set follow the console's; those of the line protocol stay. */
+/** Paths at their default follow the console's path; those of the line protocol do not. */
 export function httpPaths(config: Config): HttpPaths {
   const console = config.get(KEYS.httpContextConsole);
   const base = console === '/' ? '' : console;

@@ -1,8 +1,8 @@
 /**
- * The one way of every request: its address is read, common headers are set, Host check, CORS,
- * then what its route asks for (login and page check, permission, body) and the route itself.
- * A route is registered once. Koa's router finds it, or, where it is hot, a map of exact paths does
- * without Koa: what runs is the same function, which cannot tell who called it.
+ * The pipeline of every request: parses the URL, sets common headers, and checks Host and CORS.
+ * Then it runs the checks of the route (login and page check, permission, body) and the route
+ * itself. Each route is registered once. Koa's router finds it, or for hot routes a map of exact
+ * paths, without Koa. Both call the same function, which cannot tell them apart.
  */
 import Router from '@koa/router';
 
@@ -28,28 +28,28 @@ import {
   type Step,
 } from './steps.js';
 
-/** What a request passes before its route. */
+/** Checks that a request passes before its route. */
 type Needs = Pick<Route, 'access' | 'permission' | 'body'>;
 
-/** Answers a request, whatever happens. */
+/** Answers a request; never rejects. */
 type Serve = (context: HttpContext) => Promise<void>;
 
 export interface Pipelines {
   readonly router: Router;
-  /** What serves hot routes, by path and method. */
+  /** Handlers of hot routes, by path and method. */
   readonly hot: ReadonlyMap<string, ReadonlyMap<string, Serve>>;
-  /** Serves what the router found no route for, given what it found at the path. */
+  /** Handles requests without a matching route, given the router's matches for the path. */
   readonly unserved: (context: HttpContext, layers: readonly object[]) => Promise<void>;
-  /** What serves requests for a WebSocket, by path. */
+  /** Handlers of WebSocket upgrade requests, by path. */
   readonly upgrades: ReadonlyMap<string, Serve>;
-  /** The WebSockets there are. */
+  /** The open WebSockets. */
   readonly webSockets: ReadonlySet<WebSocketConnection>;
 }
 
-/** What is served beside plain routes. */
+/** Routes other than plain ones. */
 export interface OtherRoutes {
   readonly webSockets?: readonly WebSocketRoute[];
-  /** Answers GETs of paths that no route is at. */
+  /** Answers GET requests on paths without a route. */
   readonly anyPath?: Route;
 }
 
@@ -72,7 +72,7 @@ export function createPipelines(
   ): Serve => serveThrough([...first, ...steps], end, { errors, logger });
   const stepsOf = (route: Needs): Step[] => stepsBefore(route, access, services);
 
-  // Paths are taken as they are written, to the letter.
+  // Paths are matched exactly, including case and slashes.
   const router = new Router({ strict: true, sensitive: true });
   const registered = new Map<object, Route>();
   const hot = new Map<string, Map<string, Serve>>();
@@ -102,7 +102,7 @@ export function createPipelines(
         return other(context);
       }
       const here = layers.flatMap((layer) => registered.get(layer) ?? []);
-      // A wrong method on a data path needs its login first.
+      // On a data path, a wrong method is reported only after the login.
       const steps = here.some((route) => route.access === 'data') ? [access] : [];
       return pipeline(steps, () => {
         answerUnserved(context, here);
@@ -120,7 +120,7 @@ function serveThrough(
     try {
       for (const step of steps) {
         const passed = step(context);
-        // What is there at once is not waited for.
+        // Synchronous results are not awaited.
         if (!(typeof passed === 'boolean' ? passed : await passed)) {
           return;
         }
@@ -156,7 +156,7 @@ function firstSteps(config: Config, rules: OriginRules): Step[] {
   ];
 }
 
-/** A path in the router's language of patterns that means these characters and no others. */
+/** Escapes a path, so that the router matches it literally. */
 function literal(path: string): string {
   return path.replace(/[{}()[\]+?!:*\\]/g, '\\$&');
 }

@@ -1,4 +1,4 @@
-/** What an answer of the columnar protocol (QWP) may say, on rows that come or results that go. */
+/** Status codes of the columnar protocol (QWP), for ingestion and queries. */
 export const STATUS = {
   ok: 0,
   durable: 2,
@@ -9,6 +9,6 @@ export const STATUS = {
   writeError: 9,
   cancelled: 10,
   limitExceeded: 11,
-  /** The time that a client gave its query is over. */
+  /** The timeout specified by the client expired. */
   queryTimeout: 14,
 } as const;

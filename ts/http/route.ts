@@ -1,4 +1,4 @@
-/** What a route is, and what routes share. */
+/** Definition of a route, and helpers that routes share. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import type {
@@ -21,131 +21,133 @@ import type { Parameters } from './request/parameters.js';
 import { holdsBody } from './request/plain-request.js';
 import type { StaticFiles } from './response/static-files.js';
 
-/** What the composition root hands to the HTTP server. */
+/** Dependencies that the composition root passes to the HTTP server. */
 export interface HttpServices {
   readonly sessions: SessionHost;
   readonly config: Config;
   readonly authenticator: Authenticator;
-  /** The users of the database; absent where access control is off. */
+  /** The users of the database; absent without access control. */
   readonly directory?: Directory;
   readonly observer?: LoginObserver;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
-  /** What came in, by protocol. */
+  /** Ingestion counters by protocol. */
   readonly ingest: IngestMetrics;
-  /** How long statements took, by protocol. */
+  /** Statement durations by protocol. */
   readonly statements: StatementMetrics;
   readonly console: StaticFiles;
   readonly documents: Documents;
   readonly version: string;
-  /** The directory that `read_parquet` and COPY read, absolute. */
+  /** Directory that `read_parquet` and COPY read; absolute. */
   readonly importRoot: string;
-  /** Lines come over TCP, too. */
+  /** Whether the line protocol is also served over TCP. */
   readonly takesLinesOverTcp: boolean;
-  /** The wire protocol's own door; absent while it is shut. */
+  /** The wire protocol's address; returns `null` while it is closed. */
   readonly wire?: () => WireDoor | null;
 }
 
-/** Where PostgreSQL clients come in. */
+/** The address for PostgreSQL clients. */
 export interface WireDoor {
   readonly port: number;
   readonly isEncrypted: boolean;
 }
 
-/** How long the other side may pause, in milliseconds. */
+/** Maximum pauses of the client, in milliseconds. */
 export interface TransferTimeouts {
-  /** While it sends a body. */
+  /** While the client sends a body. */
   readonly bodyMs: number;
-  /** While it should take an answer. */
+  /** While the client reads a response. */
   readonly sendMs: number;
 }
 
-/** A statement as a request has it. */
+/** The statement of a request. */
 interface AskedStatement {
   readonly text: string;
-  /** When it was there whole, by `performance.now()`: its time limit begins. */
+  /** When it had arrived completely, by `performance.now()`; its timeout starts then. */
   readonly sinceMs: number;
 }
 
-/** What the server adds to a request on its way to the route. */
+/** State that the pipeline adds to a request. */
 export interface RequestState {
-  /** Path as sent, without the query, leading slashes made one. */
+  /** The path as sent, without the query string, and with leading slashes collapsed. */
   path: string;
-  /** The query string, undecoded, one byte per character. */
+  /** The raw query string, one byte per character. */
   rawQuery: string;
   parameters: Parameters;
-  /** The bytes that a route with a body of `bytes` was sent. */
+  /** The request body, for a route with a body of kind `bytes`. */
   body: Buffer;
   identity: Identity | null;
-  /** What `identity` was proved by. */
+  /** The login that established `identity`. */
   login: KnownLogin | null;
   timeouts: TransferTimeouts;
   authenticationNanos: number;
-  /** Set by the routes that run SQL: errors are then JSON with the text and a position. */
+  /** Set by routes that run SQL: their errors are JSON with the SQL text and a position. */
   statement: AskedStatement | null;
 }
 
-/** A request and its answer, as steps and routes see them: Koa's context, or an `Exchange`. */
+/** A request and its response, as steps and routes see them: Koa's context or an `Exchange`. */
 export interface HttpContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly method: string;
-  /** The request's. */
+  /** Headers of the request. */
   readonly headers: IncomingMessage['headers'];
   state: RequestState;
   status: number;
-  /** Text or bytes. */
+  /** A string or bytes. */
   body: unknown;
-  /** False: the route writes to `res` itself. */
+  /** False if the route writes to `res` itself. */
   respond?: boolean;
-  /** A header of the request; empty when it was not sent. */
+  /** Returns a request header; empty if it was not sent. */
   get(name: string): string;
-  /** Sets a header of the answer, and so do the others. */
+  /** Sets a response header, like the methods below. */
   set(name: string, value: string | string[]): void;
   append(name: string, value: string): void;
   remove(name: string): void;
   vary(name: string): void;
 }
 
-/** A body that is read whole before the route runs; other bodies are the route's to read. */
+/**
+ * A body that is read completely before the route runs; a route must read any other body itself.
+ */
 export interface SmallBody {
-  /** `form`: its fields become parameters. `bytes`: they come as they are, in `state.body`. */
+  /** `form`: fields become parameters. `bytes`: the raw body is in `state.body`. */
   readonly kind: 'form' | 'bytes';
   readonly limitBytes: number;
 }
 
 export type ErrorForm = 'json' | 'text';
 
-/** All that a route is: nothing about it is registered elsewhere. */
+/** The complete definition of a route. */
 export interface Route {
   readonly path: string;
-  /** GET brings HEAD along. */
+  /** GET includes HEAD. */
   readonly methods: readonly string[];
-  /** `data`: login, and only from pages of this server. `open`: neither. */
+  /** `data`: requires a login, and only from pages of this server. `open`: no restrictions. */
   readonly access: 'data' | 'open';
   /**
-   * How the route's errors are answered: `{"error":…}`, or as text. Those of a statement are JSON,
-   * refused logins are text.
+   * Format of the route's errors: `{"error":…}` or text. Statement errors are always JSON, refused
+   * logins text.
    */
   readonly errors: ErrorForm;
-  /** What its user must have been granted; statements are judged one by one in the session. */
+  /** Permission required for the route. Statements are authorised individually in the session. */
   readonly permission?: string;
-  /** Of POST and PUT. */
+  /** Body of POST and PUT requests. */
   readonly body?: SmallBody;
-  /** Whether it is asked so often that Koa and its router are left out. */
+  /** Whether the route is hot, so that it bypasses Koa and its router. */
   readonly isHot?: boolean;
-  /** Its line in docs/http.md, which routes share that say the same; `null` for none. */
+  /** Its line in docs/http.md; routes with the same text share a line. `null` for none. */
   readonly about: string | null;
   readonly handle: (context: HttpContext) => Promise<void> | void;
 }
 
-/** A provider that is slow to tell its addresses is waited for so long. */
+/** Maximum wait for the metadata of a slow provider. */
 export const DISCOVERY_WAIT_MS = 3_000;
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 export const TEXT_TYPE = 'text/plain; charset=utf-8';
 
-/** A whole answer; texts for people end in CRLF. */
+/** Sends a complete response; messages for users end in CRLF. */
 export function answer(context: HttpContext, status: number, type: string, body: string): void {
   context.status = status;
   context.set('Content-Type', type);
@@ -156,7 +158,7 @@ export function answerText(context: HttpContext, status: number, message: string
   answer(context, status, TEXT_TYPE, `${message}\r\n`);
 }
 
-/** Clients of `/exec` and `/exp` look for this header; other answers carry Node's own. */
+/** Clients of `/exec` and `/exp` read this header; other responses have Node's default. */
 export function keepAliveHeader(config: Config): string {
   const timeoutMs = config.get(KEYS.httpKeepAlive);
   return `timeout=${Math.floor(timeoutMs / 1000)}, max=${config.get(KEYS.httpKeepAliveMax)}`;

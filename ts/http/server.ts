@@ -1,6 +1,6 @@
 /**
- * The HTTP servers: the main one (data and console) and the minimal one (health, metrics).
- * Knows addresses, limits and timers; what is answered is the routes' business.
+ * The HTTP servers: the main one (data and console) and the minimal one (health, metrics). This
+ * module handles addresses, limits and timers; routes produce the responses.
  */
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
@@ -19,27 +19,27 @@ import { healthRoutes } from './routes/service.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 250;
-/** What is on its way to a client when the server closes gets so long. */
+/** Time for outgoing bytes to reach clients when the server closes. */
 const LAST_BYTES_MS = 150;
 
-/** A server that listens. */
+/** A listening server. */
 export interface RunningHttp {
-  /** As the ready line shows it: `127.0.0.1:9000`. */
+  /** The address as printed in the ready line: `127.0.0.1:9000`. */
   readonly address: string;
   readonly port: number;
-  /** Open ones. */
+  /** Number of open connections. */
   readonly connections: number;
-  /** Takes over the limits that a reload of the configuration changed. */
+  /** Applies limits that a configuration reload changed. */
   reconfigure(): void;
-  /** Refuses new requests; resolves when those under way are answered. */
+  /** Refuses new requests; resolves when the running ones are answered. */
   drain(): Promise<void>;
-  /** Running statements are cancelled; their clients receive an error. */
+  /** Cancels running statements; their clients receive an error. */
   interrupt(): void;
-  /** Refuses new connections, and ends every open one. */
+  /** Refuses new connections, and closes every open one. */
   close(): Promise<void>;
 }
 
-/** Serves `/exec` and the others at `http.bind.to`; encrypted when there are `credentials`. */
+/** Serves the main routes at `http.bind.to`; encrypted if there are `credentials`. */
 export function startHttp(
   services: HttpServices,
   credentials: CredentialStore | null = null,
@@ -77,13 +77,13 @@ export function startMinimalHttp(
   return listen(endpoint, { application, config, limits, credentials });
 }
 
-/** What a listener is made of. */
+/** Dependencies of a listener. */
 interface Listener {
   readonly application: Application;
   readonly config: Config;
-  /** The most open connections, as configured now. */
+  /** Connection limits, as currently configured. */
   readonly limits: () => SlotLimits;
-  /** `null`: plain text. */
+  /** `null` for no encryption. */
   readonly credentials: CredentialStore | null;
 }
 
@@ -95,7 +95,7 @@ async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHt
   const port = await bind(main, endpoint.host ?? '127.0.0.1', endpoint.port);
   const servers = [main];
   if (endpoint.host === null && endpoint.port !== 0) {
-    // The other loopback family, where the machine has it.
+    // Also the IPv6 loopback address, if the machine has it.
     const second = open();
     const bound = await bind(second, '::1', port).catch(() => null);
     if (bound !== null) {
@@ -128,12 +128,12 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
   const { config, credentials } = listener;
   const options = {
     headersTimeout: config.get(KEYS.httpHeaderTimeout),
-    // An import takes as long as it takes; stalled bodies have their own timer.
+    // An import may take any time; stalled bodies have a separate timer.
     requestTimeout: 0,
     keepAliveTimeout: config.get(KEYS.httpIdle),
     connectionsCheckingInterval: TIMER_CHECK_MS,
     insecureHTTPParser: false,
-    // A missing Host header is answered by our own check.
+    // This server's own check handles a missing Host header.
     requireHostHeader: false,
     IncomingMessage: PlainRequest,
   };
@@ -141,7 +141,7 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
     credentials === null
       ? createServer(options, gate.handle)
       : createEncrypted(options, gate, credentials);
-  // One more than is taken, so that it is seen.
+  // One more than accepted, to detect an excess.
   server.maxHeadersCount = MAX_HEADERS + 1;
   applyLimits(server, listener);
   server.on('connection', gate.opened);
@@ -164,15 +164,15 @@ function createEncrypted(
     gate.handle,
   );
   credentials.onChange((next) => {
-    // Open connections keep what they agreed on.
+    // Open connections keep their negotiated certificate.
     server.setSecureContext(next.options);
   });
   return server;
 }
 
-/** What a server can take over while it runs; connections that are open keep what they have. */
+/** Applies the settings that can change at runtime; open connections keep theirs. */
 function applyLimits(server: LimitedServer, { config, limits }: Listener): void {
-  // Node reads it for every new connection; its declarations know only the option.
+  // Node reads it for every new connection, but declares it only as an option.
   server.maxHeaderSize = config.get(KEYS.httpHeaderBytes);
   server.maxConnections = limits().all + 2 * REFUSED_AT_ONCE;
 }
@@ -189,9 +189,9 @@ function bind(server: Server | SecureServer, host: string, port: number): Promis
   });
 }
 
-/** Closes what is still open: every waiting client has its answer. */
+/** Closes the remaining connections; every waiting client has received its response. */
 async function closeServer(server: Server | SecureServer, gate: ConnectionGate): Promise<void> {
-  // The server's own list lacks those whose handshake has not ended.
+  // The server's own list lacks connections with an unfinished handshake.
   setTimeout(() => {
     gate.cutAll();
   }, LAST_BYTES_MS);

@@ -1,4 +1,4 @@
-/** The steps that requests pass; `pipeline.ts` puts them in order. */
+/** The steps of the request pipeline; `pipeline.ts` orders them. */
 import {
   type Authenticator,
   CallerGone,
@@ -30,10 +30,10 @@ import {
 } from './route.js';
 import { answerStatementError, principalOf } from './response/statement-answer.js';
 
-/** False when it has answered, and nothing follows. */
+/** Returns false if it sent the response, which ends the pipeline. */
 export type Step = (context: HttpContext) => boolean | Promise<boolean>;
 
-/** The one place where errors become answers, in the form of their route. */
+/** Converts every error to a response, in the format of its route. */
 export function failRequest(
   context: HttpContext,
   error: unknown,
@@ -56,7 +56,7 @@ function answerError(context: HttpContext, error: unknown, form: ErrorForm, logg
     return;
   }
   if (error instanceof BodyError) {
-    // What is left of the body must not be read as the next request.
+    // The remainder of the body must not be parsed as the next request.
     context.set('Connection', 'close');
     context.remove('Keep-Alive');
     const { type, body } = errorIn(form, error.message);
@@ -93,7 +93,7 @@ function errorIn(form: ErrorForm, message: string): { type: string; body: string
     : { type: TEXT_TYPE, body: `${message}\r\n` };
 }
 
-/** Of an address, which is never treated as a URL: `//exec` is a path, not a host. */
+/** The path of a request target, which is never parsed as a URL: `//exec` is a path, not a host. */
 export function pathOf(target: string): string {
   const at = target.indexOf('?');
   const path = at < 0 ? target : target.slice(0, at);
@@ -182,16 +182,16 @@ export function allowOrigins(rules: OriginRules): Step {
   };
 }
 
-/** The credentials were not checked. */
+/** Results for which the credentials were not checked. */
 const UNJUDGED: ReadonlySet<Login['kind']> = new Set(['unavailable', 'busy']);
 
-/** Whose password is being tried; a token names no user. */
+/** The user whose password is checked; a token names no user. */
 function claimedName(authorization: string): string {
   const credentials = readCredentials(authorization);
   return credentials?.scheme === 'basic' ? credentials.user : '';
 }
 
-/** Login, and no pages of other sites. */
+/** Checks the login, and refuses pages of other sites. */
 export function checkAccess(
   authenticator: Authenticator,
   rules: OriginRules,
@@ -242,8 +242,9 @@ function loginOf(context: HttpContext, authenticator: Authenticator): Login | Pr
 }
 
 /**
- * A cookie counts where no credentials are sent, and for pages of this server alone. The session
- * ends with what began it: a token the provider takes no more, a user who is gone.
+ * A session cookie is valid only without other credentials, and only from pages of this server. The
+ * session ends with its login: when the provider no longer accepts the token, or the user was
+ * deleted.
  */
 function sessionLogin(
   context: HttpContext,
@@ -267,17 +268,17 @@ function sessionLogin(
   return renewed instanceof Promise ? renewed.then(settle) : settle(renewed);
 }
 
-/** Refuses a request without the permission of the route. */
+/** Refuses a request without the route's permission. */
 export function checkPermission({ sessions }: HttpServices, permission: string): Step {
   return (context) => {
-    // Whether a server is read-only changes nothing about granted rights.
+    // A read-only server does not affect granted rights.
     const principal = principalOf(context, false);
     sessions.guard?.authorise(principal, [{ table: '', columns: [], permission }]);
     return true;
   };
 }
 
-/** Answers what no route serves: 404, the methods of its path to OPTIONS, else 405. */
+/** Responds to a request without a route: 404, the methods of the path for OPTIONS, else 405. */
 export function answerUnserved(context: HttpContext, routes: readonly Route[]): void {
   if (routes.length === 0) {
     answerText(context, 404, 'Not Found');

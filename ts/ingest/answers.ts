@@ -1,21 +1,21 @@
-/** The two answers of an import: JSON, and the table of 115 columns. */
+/** The two response formats of an import: JSON, and the text table of 115 columns. */
 import type { TableMetadata } from '../engine/types.js';
 import { sizeOfType } from './column-types.js';
 
-/** What was imported, as the answers tell it. */
+/** The result of an import. */
 export interface ImportReport {
   readonly table: TableMetadata;
   readonly rowsImported: number;
   readonly rowsRejected: number;
   readonly header: boolean;
   readonly warnings: readonly string[];
-  /** Failed conversions by column name in lower case. */
+  /** Number of failed conversions by column name in lower case. */
   readonly errors: ReadonlyMap<string, number>;
   /** The first bad lines: `line 4, field 3: bad syntax`. */
   readonly badLines: readonly string[];
 }
 
-/** Columns are the table's, not the text's. `withBadLines`: the first ones are named. */
+/** Columns are those of the table, not of the input. `withBadLines` lists the first bad lines. */
 export function renderJson(report: ImportReport, withBadLines: boolean): string {
   const { table } = report;
   return JSON.stringify({
@@ -43,7 +43,7 @@ function errorsOf(report: ImportReport, column: string): number {
 
 const RULE = `+${'-'.repeat(113)}+`;
 
-/** Label or index, value or name, type, errors; all right-aligned. */
+/** Column widths; all columns are right-aligned. */
 const WIDTHS = { label: 15, value: 50, type: 25, errors: 12 } as const;
 
 function pad(text: string | number, width: number): string {

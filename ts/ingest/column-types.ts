@@ -1,16 +1,15 @@
 /**
- * Types of columns: what a column's texts look like, what a type's name means, how wide it is.
+ * Column types: detects them from strings, parses their names, and reports their size.
  *
- * A column has the first type, in the order of `DETECTORS`, that all its texts fit; empty cells
- * fit every type.
+ * A column gets the first type in `DETECTORS` that fits all its values; empty cells fit every type.
  */
 import { INT_MAX, INTEGER_TYPES, LONG_MAX, MAX_DECIMAL_DIGITS } from './integers.js';
 
-/** A type, for time types the pattern of its texts (absent: ISO), for numbers the decimal mark. */
+/** A type. Time types may have a pattern (absent: ISO), numbers a decimal mark. */
 export interface ColumnType {
   readonly type: string;
   readonly pattern?: string;
-  /** Texts that are null where they are no value of the type: `n/a`. */
+  /** Strings that represent null where they are not a value of the type: `n/a`. */
   readonly nullTexts?: readonly string[];
 }
 
@@ -36,7 +35,9 @@ function isWithin(limit: bigint, suffix: string): (text: string) => boolean {
   };
 }
 
-/** Whether DOUBLE holds a number as its text means it: an integer beyond LONG keeps its digits. */
+/**
+ * Whether DOUBLE represents a number without changing it; an integer beyond LONG would lose digits.
+ */
 export function isExact(text: string): boolean {
   const digits = /^[+-]?(\d{19,})$/.exec(text)?.[1];
   if (digits === undefined || BigInt(digits) <= LONG_MAX) {
@@ -50,7 +51,7 @@ const isNumber = matches('\\s*[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?[fF
 const isNotFinite = matches('[+-]?(?:NaN|Infinity)');
 const isIpv4 = matches('(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)(?:\\.(?!$)|$)){4}');
 
-/** Types by what fits them, from the narrowest. */
+/** Types with their tests, from the narrowest. */
 export const DETECTORS: readonly Detector[] = [
   { type: 'INT', fits: isWithin(INT_MAX, '') },
   { type: 'LONG', fits: isWithin(LONG_MAX, 'L?') },
@@ -67,13 +68,13 @@ export const DETECTORS: readonly Detector[] = [
   { type: 'UUID', fits: matches('[\\da-fA-F]{8}(?:-[\\da-fA-F]{4}){3}-[\\da-fA-F]{12}') },
   { type: 'IPv4', fits: isIpv4 },
   { type: 'LONG256', fits: matches('0[xX][\\da-fA-F]{1,64}') },
-  // One ASCII character.
+  // A single ASCII character.
   { type: 'CHAR', fits: (text) => text.length === 1 && text < '\u0080' },
 ];
 
 const VARCHAR: ColumnType = { type: 'VARCHAR' };
 
-/** The type all `cells` fit. */
+/** The first type that fits all `cells`. */
 export function detectColumnType(cells: readonly string[]): ColumnType {
   const texts = cells.filter((cell) => cell !== '');
   if (texts.length === 0) {
@@ -91,7 +92,7 @@ function findDetector(texts: readonly string[]): ColumnType | null {
   return pattern === undefined ? { type } : { type, pattern };
 }
 
-/** Whether one more text fits a detected type; everything fits VARCHAR. */
+/** Whether another value fits a detected type; every value fits VARCHAR. */
 export function fitsType(text: string, { type, pattern }: ColumnType): boolean {
   if (text === '' || type === 'VARCHAR') {
     return true;
@@ -101,7 +102,7 @@ export function fitsType(text: string, { type, pattern }: ColumnType): boolean {
 }
 
 /**
- * Patterns of dates that all `cells` fit, when there are several: 01/02/2026 is in January or in
+ * Date patterns that fit all `cells`, if there are several: 01/02/2026 is in January or in
  * February.
  */
 export function ambiguousPatterns(cells: readonly string[]): readonly string[] {
@@ -115,7 +116,7 @@ const isIsoInstant = matches(
   `\\d{4}-${MONTH}-${DAY}(?:[T ]\\d{2}(?::\\d{2}(?::\\d{2}(?:\\.\\d{1,9})?)?)?${ZONE}?)?`,
 );
 
-/** Whether texts that are no TIMESTAMP by detection can be read as one: ISO in other forms. */
+/** Whether strings that were not detected as TIMESTAMP can be read as one: other ISO forms. */
 export function areIsoInstants(cells: readonly string[]): boolean {
   const texts = cells.filter((cell) => cell !== '');
   return texts.length > 0 && texts.every((text) => isIsoInstant(text));
@@ -142,7 +143,7 @@ const PLAIN_TYPES: readonly string[] = [
   'BINARY',
 ];
 
-/** The type a name means, spelled as the engine spells it; `null` when there is none. */
+/** Parses a type name to the engine's spelling; `null` if unknown. */
 export function parseTypeName(name: string): string | null {
   const text = name.trim().toUpperCase().replaceAll(/\s+/g, '');
   const plain = PLAIN_TYPES.find((type) => type.toUpperCase() === text);
@@ -181,14 +182,14 @@ function parseDecimal(text: string): string | null {
   return `DECIMAL(${precision},${scale})`;
 }
 
-/** Its number shows in messages. */
+/** Type id that appears in messages. */
 const BINARY_ID = 18;
 
 export function isNumberType(type: string): boolean {
   return /^(?:BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL\(.*)$/.test(type);
 }
 
-/** Why texts cannot be read as this type; `null` when they can. */
+/** Returns why strings cannot be converted to this type; `null` if they can. */
 export function missingAdapter(type: string): string | null {
   if (type === 'BINARY') {
     return `no adapter for type [id=${BINARY_ID}, name=BINARY]`;
@@ -214,7 +215,7 @@ const SIZES: Readonly<Record<string, number>> = {
   LONG256: 32,
 };
 
-/** Bytes of a value as the answer reports them; 0 for types of variable length. */
+/** Bytes of a value as reported in the response; 0 for variable length. */
 export function sizeOfType(type: string): number {
   const geohash = /^GEOHASH\((\d+)([cb])\)$/.exec(type);
   if (geohash !== null) {

@@ -1,13 +1,13 @@
-/** Lines of comment at the beginning of a text, which are no lines of it. */
+/** Comment lines at the beginning of the input, which are not data. */
 import { ImportError } from './import-error.js';
 import type { Sample } from './sample.js';
 import { analyseText, type StructureHints, type TextStructure } from './structure.js';
 
 interface FoundText {
   readonly structure: TextStructure;
-  /** Its beginning, without the comment. */
+  /** The beginning of the input, without the comment. */
   readonly text: string;
-  /** The text without its comment. */
+  /** The input without the comment. */
   readonly chunks: AsyncIterable<Buffer>;
   readonly notes: readonly string[];
 }
@@ -15,8 +15,8 @@ interface FoundText {
 const COMMENT = /^\ufeff?(?:#[^\r\n]*(?:\r\n|\r|\n))+/;
 
 /**
- * The structure of a text; one that has none because of the comment before it (lines that begin
- * with `#`) is read without. A header may begin with `#`, too.
+ * Detects the structure of input. If detection fails because of leading comment lines (starting
+ * with `#`), it is repeated without them. A header may start with `#`, too.
  */
 export function withoutComments(sample: Sample, hints: StructureHints): FoundText {
   const { text, isWhole, chunks } = sample;
@@ -27,7 +27,7 @@ export function withoutComments(sample: Sample, hints: StructureHints): FoundTex
     if (!(error instanceof ImportError) || comment === '') {
       throw error;
     }
-    // Blank lines are skipped, and keep the numbers of those below.
+    // Blank lines replace the comment: they are skipped, and preserve line numbers.
     const ends = comment.replaceAll(/[^\r\n]/g, '');
     const rest = ends + text.slice(comment.length);
     const structure = analyseText(rest, isWhole, hints);

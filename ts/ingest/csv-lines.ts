@@ -1,24 +1,24 @@
 /**
- * Lines and fields of a CSV sample, cut by the rules of the engine's reader: a field that begins
- * with `"` is quoted, `""` inside is one quote, line ends inside belong to it; CRLF, LF and CR end
- * a line; blank lines do not count.
+ * Splits a CSV sample into lines and fields by the rules of the engine's reader. A field that
+ * begins with `"` is quoted; `""` inside is one quote, and line ends inside belong to the field.
+ * CRLF, LF and CR end a line. Blank lines do not count.
  */
 
-/** Delimiters that detection knows, the more usual one first. */
+/** Delimiters that can be detected, the most common first. */
 export const DELIMITER_CANDIDATES = [',', '\t', '|', ';', ':', ' '] as const;
 
 interface SampleLines {
-  /** Lines that have their line end. */
+  /** Complete lines. */
   readonly terminated: readonly string[];
-  /** What follows the last line end; empty when nothing does. */
+  /** The text after the last line end; may be empty. */
   readonly rest: string;
-  /** Whether `rest` is one line whose quotes are closed: the last line of a whole text. */
+  /** Whether `rest` is a complete line with closed quotes: the last line of the whole input. */
   readonly isRestLine: boolean;
 }
 
 /**
- * Cuts a text into at most `limit` lines. As long as the delimiter is not known, a quote opens a
- * field after any of the `delimiters`.
+ * Splits text into at most `limit` lines. While the delimiter is unknown, a quote after any of
+ * `delimiters` opens a field.
  */
 export function splitLines(
   text: string,
@@ -51,7 +51,7 @@ export function splitLines(
   return { terminated, rest, isRestLine };
 }
 
-/** The index after the closing quote of the field that opens at `open`; `null` without one. */
+/** The index after the closing quote of the field that starts at `open`; `null` without one. */
 function skipQuoted(text: string, open: number): number | null {
   let at = open + 1;
   for (;;) {
@@ -66,7 +66,7 @@ function skipQuoted(text: string, open: number): number | null {
   }
 }
 
-/** The fields of one line. */
+/** Splits a line into fields. */
 export function splitFields(line: string, delimiter: string): string[] {
   const fields: string[] = [];
   let at = 0;
@@ -89,7 +89,7 @@ export function splitFields(line: string, delimiter: string): string[] {
   }
 }
 
-/** How often a delimiter occurs in a line, outside quotes. */
+/** Counts a delimiter in a line, outside quotes. */
 export function countDelimiter(line: string, delimiter: string): number {
   return splitFields(line, delimiter).length - 1;
 }

@@ -1,16 +1,16 @@
 /**
- * How instants are written: the pattern that reads all texts of a column, found part by part (day
- * of the week, date, time, zone), or the unit of numbers since 1970.
+ * Formats of timestamps: finds the pattern that fits all values of a column, component by component
+ * (weekday, date, time, zone), or the unit of numbers since 1970.
  */
 
-/** How texts become instants. */
+/** How to convert strings to timestamps. */
 export interface InstantForm {
   readonly type: 'TIMESTAMP' | 'TIMESTAMP_NS';
-  /** Absent: ISO. */
+  /** Absent for ISO. */
   readonly pattern?: string;
 }
 
-/** Dates that fit several patterns, which tell different days. */
+/** Dates that fit several patterns with different meanings. */
 interface AmbiguousDates {
   readonly patterns: readonly string[];
 }
@@ -18,7 +18,7 @@ interface AmbiguousDates {
 interface Part {
   readonly pattern: string;
   readonly source: string;
-  /** What comes first in a date of numbers. */
+  /** Order of the components in a numeric date. */
   readonly order?: string;
 }
 
@@ -51,9 +51,9 @@ const SOURCES: Readonly<Record<string, string>> = {
   d: SHORT_DAY,
 };
 
-/** Dates of numbers in each order: two digits for day and month, one or two, a short year. */
+/** Numeric dates in each order: two-digit day and month, one or two digits, and a short year. */
 function numeric(separator: string): Part[] {
-  // Points are between day and month, never the other way round.
+  // With points, the day always precedes the month.
   const orders = separator === '.' ? ['ymd', 'dmy'] : ['ymd', 'dmy', 'mdy'];
   const shortYears = separator === '.' ? ['dmy'] : orders;
   const widths: readonly (readonly [readonly string[], (field: string) => string])[] = [
@@ -150,7 +150,7 @@ function isAll(text: string, part: Part): boolean {
   return new RegExp(`^(?:${part.source})$`, 'i').test(text);
 }
 
-/** All ways to read one text. */
+/** All patterns that fit a string. */
 function formsOf(text: string): Part[] {
   if (text.length > MAX_DATE_LENGTH || !BEGINNING.test(text)) {
     return [];
@@ -168,14 +168,14 @@ function formsOf(text: string): Part[] {
   return [...dated, ...timed].filter((form) => isAll(text, form));
 }
 
-/** How dates begin, which rules most columns out. */
+/** A quick test that excludes most columns. */
 const BEGINNING =
   /^(?:(?:19|20)\d{6}|\d{1,4}([/.-])\d{1,2}\1\d|[A-Za-z]{3}[a-z]*[, ]|\d{1,4}[./ -]+[A-Za-z]{3})/;
 
-/** Longer texts are no dates. */
+/** Longer strings are not dates. */
 const MAX_DATE_LENGTH = 64;
 
-/** The pattern that all texts follow, or those that they all follow and that differ. */
+/** Returns the pattern that fits all strings, or several patterns if their meaning differs. */
 export function datePattern(texts: readonly string[]): InstantForm | AmbiguousDates | null {
   const forms = formsOf(texts[0] ?? '').filter(
     (form) => countMatches(texts, form) === texts.length,
@@ -204,10 +204,10 @@ function countMatches(texts: readonly string[], { source }: Part): number {
   return texts.filter((text) => text.length <= MAX_DATE_LENGTH && whole.test(text)).length;
 }
 
-/** Texts from which forms are taken: the first ones may be misfits. */
+/** Number of strings from which patterns are derived: the first ones may be invalid. */
 const MODEL_TEXTS = 3;
 
-/** Forms in which most texts may be instants: one for each order, or the unit since 1970. */
+/** Returns the forms that fit most strings: one pattern per order, or the units since 1970. */
 export function instantForms(texts: readonly string[]): readonly InstantForm[] {
   const units = UNITS.filter(({ perSecond }) =>
     texts.some((text) => EPOCH.test(text) && isEpoch(Number(text), perSecond)),
@@ -222,7 +222,9 @@ export function instantForms(texts: readonly string[]): readonly InstantForm[] {
   return byOrder(best.map(({ form }) => form)).map(({ pattern }) => instantForm(pattern));
 }
 
-/** Seconds since 1970 of 1 January 1990 and 2100: outside, a number may be anything. */
+/**
+ * Seconds since 1970 of 1 January 1990 and 2100; a number outside is not assumed to be a timestamp.
+ */
 const EARLIEST = 631_152_000;
 const LATEST = 4_102_444_800;
 
@@ -239,7 +241,7 @@ function isEpoch(number: number, perSecond: number): boolean {
   return number >= EARLIEST * perSecond && number < LATEST * perSecond;
 }
 
-/** The unit in which all texts are numbers since 1970, between the years 1990 and 2100. */
+/** The unit in which all values, as numbers since 1970, lie between 1990 and 2100. */
 export function epochForm(texts: readonly string[]): InstantForm | null {
   if (!texts.every((text) => EPOCH.test(text))) {
     return null;

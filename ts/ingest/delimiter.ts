@@ -1,10 +1,10 @@
-/** Finds the delimiter of a text: the one that occurs equally often in every line. */
+/** Detects the delimiter: the one that occurs equally often in every line. */
 import { DELIMITER_CANDIDATES, countDelimiter } from './csv-lines.js';
 import { ImportError } from './import-error.js';
 
-/** Deviation of the delimiter's count from line to line that is still accepted. */
+/** Maximum standard deviation of the delimiter's count per line. */
 const DELIMITER_MAX_STD_DEV = 0.1222;
-/** Deviation of line lengths below which lines count as alike. */
+/** Standard deviation of line lengths below which lines count as equally long. */
 const LINE_LENGTH_MAX_STD_DEV = 0.8;
 
 function standardDeviation(values: readonly number[]): number {
@@ -13,12 +13,12 @@ function standardDeviation(values: readonly number[]): number {
   return Math.sqrt(squares / values.length);
 }
 
-/** Occur inside times and names: in a first line without them, they are no delimiters. */
+/** Common inside times and names; not accepted as delimiters if the first line lacks them. */
 const INNER_CANDIDATES: ReadonlySet<string> = new Set([':', ' ']);
 
 /**
- * A text in which no candidate occurs has one column, and any delimiter will do. `linesMax` is
- * how many lines there could have been, for the message.
+ * If no candidate occurs, the input has one column and any delimiter will do. `linesMax` is the
+ * maximum number of lines in the sample, for the error message.
  */
 export function detectDelimiter(lines: readonly string[], linesMax: number): string {
   let best: string | null = null;
@@ -50,7 +50,7 @@ export function detectDelimiter(lines: readonly string[], linesMax: number): str
   );
 }
 
-/** Names a line that is not like most of them. */
+/** Names a line whose field count differs from most lines. */
 function raggedLine(lines: readonly string[], delimiter: string): string {
   const counts = lines.map((line) => countDelimiter(line, delimiter) + 1);
   const frequencies = new Map<number, number>();

@@ -1,4 +1,4 @@
-/** What a column that its sender says nothing about is: its type, and how sure that is. */
+/** Guesses the type of a column without a declared type, and how certain the guess is. */
 import {
   ambiguousPatterns,
   areIsoInstants,
@@ -10,22 +10,22 @@ import {
 import { datePattern, epochForm, type InstantForm } from './date-forms.js';
 import { type DecimalMark, isCode, numberForm } from './number-forms.js';
 
-/** What is known of all columns of a text. */
+/** Hints for all columns of the input. */
 interface GuessHints {
-  /** The decimal mark of numbers; `null` finds it out. */
+  /** The decimal mark of numbers; `null` to detect it. */
   readonly decimal: DecimalMark | null;
-  /** The word `null` is null where numbers and times are. */
+  /** Whether the word `null` means null among numbers and times. */
   readonly nullWord: boolean;
-  /** The text says itself which values are texts. */
+  /** Whether the input itself marks the values as strings. */
   readonly isText: boolean;
 }
 
 interface Guess extends ColumnType {
-  /** How its texts are read as timestamps; `null` when they are none. */
+  /** How to convert the values to timestamps; `null` if they are not timestamps. */
   readonly instant: InstantForm | null;
-  /** Its dates fit each of these. */
+  /** The patterns that all dates fit, if there are several. */
   readonly ambiguous: readonly string[];
-  /** What its sender should know. */
+  /** Notes for the sender. */
   readonly notes: readonly string[];
 }
 
@@ -67,7 +67,7 @@ function typeOf(texts: readonly string[], { decimal, isText }: GuessHints): Note
   return { ...found, notes: patterns.length > 1 ? [note] : [] };
 }
 
-/** Texts that are no plain value may be arrays, or numbers of another country. */
+/** Strings that are not plain values may be arrays, or numbers in a local format. */
 function writtenType(
   texts: readonly string[],
   found: ColumnType,
@@ -92,7 +92,7 @@ function writtenType(
 
 const MAX_DIMENSIONS = 32;
 
-/** Brackets around numbers, as this database writes arrays; 0 when it is none. */
+/** Dimensions of arrays in this database's format; 0 if the strings are not arrays. */
 function arrayDimensions(texts: readonly string[]): number {
   const depth = /^\[+/.exec(texts[0] ?? '')?.[0].length ?? 0;
   const open = '['.repeat(depth);

@@ -1,20 +1,20 @@
 /**
- * Whether a first line names columns, where the types do not tell: all is text, or there is one
- * row. `/imp` takes such a line for a row, as its clients expect; a proposal is looked at by a
- * person, who can put a guess right.
+ * Guesses whether the first line is a header if types do not tell: all columns are text, or there
+ * is only one row. `/imp` reads such a line as data, as its clients expect. In an import proposal,
+ * users can correct the guess.
  */
 import { detectColumnType, fitsType } from './column-types.js';
 
 const NAME = /^[\p{L}_][\p{L}\p{N}_ ./()%°#-]{0,63}$/u;
 const PLAIN_NAME = /^[a-z][a-z0-9_]*$/;
 
-/** Whether every cell could be a column's name. */
+/** Whether every cell could be a column name. */
 export function areNames(cells: readonly string[]): boolean {
   const folded = new Set(cells.map((cell) => cell.trim().toLowerCase()));
   return folded.size === cells.length && cells.every((cell) => NAME.test(cell.trim()));
 }
 
-/** Whether the first line looks like names above the rest, rather than like one of them. */
+/** Whether the first line looks like column names rather than data. */
 export function namesColumns(rows: readonly (readonly string[])[]): boolean {
   const [first = [], ...data] = rows;
   const columns = first.map((_, index) => data.map((row) => row[index] ?? ''));
@@ -25,7 +25,7 @@ export function namesColumns(rows: readonly (readonly string[])[]): boolean {
   return first.some((cell, index) => differs(cell, columns[index] ?? []));
 }
 
-/** By type, because the others come again and again, or because they are written otherwise. */
+/** Whether a cell differs from the values: by type, because the values repeat, or by its form. */
 function differs(cell: string, values: readonly string[]): boolean {
   return (
     !fitsType(cell, detectColumnType(values)) ||

@@ -1,4 +1,4 @@
-/** An import that cannot go on for a reason its sender can act on: becomes the answer's status. */
+/** An import error that the sender can fix; its message becomes the status of the response. */
 export class ImportError extends Error {
   override readonly name = 'ImportError';
 }

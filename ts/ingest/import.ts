@@ -1,4 +1,4 @@
-/** The path of an import: parts of a request in, one answer out. */
+/** The import pipeline, from the parts of a request to the response. */
 import type {
   Appender,
   AppenderSpec,
@@ -22,7 +22,7 @@ import { Spool } from './bytes/spool.js';
 import type { TextStructure } from './structure.js';
 import { about, mapToExisting, mapToNew, type TargetColumns } from './target.js';
 
-/** What an import needs of the database. */
+/** The database API that an import uses. */
 export interface ImportDatabase {
   openAppender(spec: AppenderSpec): Promise<Appender>;
   tableMetadata(name: string): Promise<TableMetadata | null>;
@@ -32,44 +32,44 @@ export interface ImportDatabase {
 export interface ImportPart {
   readonly name: string;
   readonly filename: string | null;
-  /** Ends early by throwing, when the client goes away. */
+  /** Throws if the client disconnects. */
   readonly content: AsyncIterable<Buffer>;
-  /** Where the bytes can be had again; otherwise they are kept. */
+  /** Reads the bytes again, if the source allows it; otherwise they are buffered. */
   readonly reread?: () => AsyncIterable<Buffer>;
 }
 
-/** What an import is about to do, for the permission check. */
+/** The effect of an import, for the permission check. */
 interface ImportAccess {
   readonly table: string;
   readonly creates: boolean;
   readonly overwrites: boolean;
 }
 
-/** Throws when the access is not granted. */
+/** Throws if the access is not granted. */
 type Authorise = (access: ImportAccess) => Promise<void> | void;
 
-/** What the caller adds to a request. */
+/** Options that the caller adds to a request. */
 export interface ImportOptions {
-  /** Runs before anything is written; by default everything is granted. */
+  /** Runs before anything is written; the default grants everything. */
   readonly authorise?: Authorise;
-  /** Runs the commit, in its turn among what changes the catalog. */
+  /** Runs the commit, serialised with other changes of the catalog. */
   readonly commit?: <T>(access: ImportAccess, run: () => Promise<T>) => Promise<T>;
-  /** Lines from which structure and types are detected; 1000 by default. */
+  /** Lines used to detect structure and types; 1000 by default. */
   readonly analysedLines?: number;
-  /** Receives the structure of each text, before its rows are read. */
+  /** Receives the structure of each input, before its rows are read. */
   readonly analysed?: (structure: TextStructure) => Promise<void> | void;
-  /** Where a text may be kept that is to be read twice; `null`: in memory alone. */
+  /** Directory for buffering input that is read twice; `null` for memory only. */
   readonly spoolDirectory?: string | null;
 }
 
-/** The whole answer. */
+/** The complete response. */
 export interface ImportAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
 }
 
-/** Codes of database errors that tell the sender what to change; their message is the status. */
+/** Codes of database errors that the sender can fix; their message becomes the status. */
 const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
   'InvalidValue',
   'InvalidName',
@@ -83,11 +83,11 @@ const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Imports the `data` parts. Errors of the text and of the parameters become answers; a broken
- * request (the iterables throw) or a failing database is thrown, with nothing left behind.
+ * Imports the `data` parts. Errors in the input or parameters become responses. If the request
+ * fails (the iterables throw) or the database does, the error is thrown and nothing is written.
  *
- * With `name`, all data parts are loaded, in one commit when the request has ended well, and the
- * answer describes the first; without, only the first is loaded.
+ * With `name`, all data parts are loaded in one commit after the request has ended successfully,
+ * and the response describes the first part. Without it, only the first part is loaded.
  */
 export async function importCsv(
   database: ImportDatabase,
@@ -111,18 +111,18 @@ export async function importCsv(
   }
 }
 
-/** One text on its way into the table of `parameters.name`. */
+/** One input to import into the table `parameters.name`. */
 interface TextImport {
   readonly parameters: ImportParameters;
-  /** Types the sender sets. */
+  /** Types that the sender declared. */
   readonly schema: ImportSchema;
-  /** The text from its start; ends early by throwing, when the import is to stop. */
+  /** Reads the input from its start; throws to stop the import. */
   readonly content: () => AsyncIterable<Buffer>;
 }
 
 /**
- * Imports one text in one commit. Rejects with an `ImportError` when the text or the parameters
- * cannot be used, with the database's error when it fails; nothing is left behind then.
+ * Imports one input in one commit. Rejects with an `ImportError` if the input or the parameters are
+ * invalid, and with the database's error if it fails. In both cases nothing is written.
  */
 export async function importText(
   database: ImportDatabase,
@@ -151,7 +151,7 @@ function statusOf(error: unknown): string | null {
   return ANSWERED_CODES.has(error.code) ? error.message : null;
 }
 
-/** What all parts of a request share. */
+/** State that all parts of a request share. */
 interface ImportRequest {
   readonly database: ImportDatabase;
   readonly parameters: ImportParameters;
@@ -197,48 +197,48 @@ async function importParts(
   });
 }
 
-/** A text that was taken, as far as it is known before the commit. */
+/** The result of reading an input, before the commit. */
 interface TakenText {
   readonly header: boolean;
   readonly warnings: readonly string[];
   readonly columns: readonly CsvColumnSpec[];
-  /** What is known of the text as a whole once it was read. */
+  /** Notes on the whole input; complete after it was read. */
   readonly notes: () => readonly string[];
 }
 
-/** A text whose structure is known. */
+/** An input whose structure is known. */
 interface OpenedText {
   readonly structure: TextStructure;
   readonly chunks: AsyncIterable<Buffer>;
   readonly notes: () => readonly string[];
 }
 
-/** Values that are no text in their encoding and are named one by one. */
+/** Maximum values with invalid encoding that are listed. */
 const SHOWN_BAD_TEXTS = 3;
 
-/** The texts of one request on their way into one table, in one commit. */
+/** Imports all inputs of one request into one table, in one commit. */
 class ImportRun {
   readonly #request: ImportRequest;
   #appender: Appender | null = null;
   #access: ImportAccess | null = null;
-  /** The table as it will be; known from the first text on. */
+  /** The resulting table; known from the first input on. */
   #table: TableMetadata | null = null;
   #first: TakenText | null = null;
   #spec: AppenderSpec | null = null;
-  /** What was read of the first text, once another has begun. */
+  /** The report on the first input, once the next has begun. */
   #firstReport: TextReport | null = null;
 
   constructor(request: ImportRequest) {
     this.#request = request;
   }
 
-  /** Commits what `work` adds; when anything fails on the way, nothing is left behind. */
+  /** Commits the rows that `work` adds; if anything fails, nothing is written. */
   async committed(work: () => Promise<void>): Promise<ImportReport> {
     try {
       await work();
       return await this.#finish();
     } catch (error) {
-      // The first error is the one to tell; an appender that failed may refuse to abort.
+      // The first error is reported; a failed appender may refuse to abort.
       await this.#appender?.abort().catch(() => undefined);
       throw error;
     }
@@ -288,7 +288,7 @@ class ImportRun {
     }
   }
 
-  /** Makes a text readable and finds its structure. */
+  /** Decodes an input and detects its structure. */
   async #open(
     content: AsyncIterable<Buffer>,
     table: string,
@@ -315,8 +315,8 @@ class ImportRun {
   }
 
   /**
-   * Reads the first text again where it does not have the types that its beginning has, until they
-   * hold: a wider type may not know a form of the narrower one (`5L`), so twice need not do.
+   * Reads the first input again if its values do not fit the types of its beginning, until all fit.
+   * A wider type may not accept a form of the narrower one (`5L`), so two passes may not suffice.
    */
   async #settle(first: AppenderSpec, reopen: () => Promise<AsyncIterable<Buffer>>): Promise<void> {
     for (let spec = first; ;) {
@@ -332,7 +332,7 @@ class ImportRun {
     }
   }
 
-  /** The types that a text needs, and what is said of them. */
+  /** Returns the wider types that the input needs, and adds a warning for each. */
   #widen(spec: AppenderSpec, { widened }: TextReport): AppenderSpec {
     const columns = spec.csv.columns.map((column, at) => widerColumn(column, widened[at]));
     const warnings = spec.csv.columns.flatMap(({ name, type }, at) => {
@@ -357,7 +357,7 @@ class ImportRun {
     return { ...spec, csv: { ...spec.csv, columns } };
   }
 
-  /** What was asked for is what is done, whatever others did to the table since. */
+  /** Performs what was authorised, even if the table was changed in the meantime. */
   async #begin(spec: AppenderSpec): Promise<void> {
     const { database } = this.#request;
     const appender = await database.openAppender(spec);
@@ -368,13 +368,13 @@ class ImportRun {
     }
   }
 
-  /** Begins another text and returns what was read of the first one. */
+  /** Starts the next input, and returns the report on the first one. */
   async #next(csv: CsvTextSpec): Promise<TextReport | null> {
     const report = await this.#appender?.nextText(csv);
     return this.#firstReport ?? report ?? null;
   }
 
-  /** Finds the table of the first text and asks whether it may be written. */
+  /** Finds the table of the first input, and checks the permission to write it. */
   async #place(part: ImportPart): Promise<Place> {
     const { database, parameters, authorise } = this.#request;
     const givenName = parameters.name ?? part.filename;
@@ -385,7 +385,7 @@ class ImportRun {
     const found = await database.tableMetadata(table);
     const overwrites = parameters.overwrite && found !== null;
     const name = found?.name ?? table;
-    // First: not every user may learn whether a table exists.
+    // Checked first, because not every user may learn whether a table exists.
     const creates = found === null && parameters.create;
     await authorise({ table: name, creates, overwrites });
     if (found === null && !parameters.create) {
@@ -396,7 +396,7 @@ class ImportRun {
     return { table: name, creates, overwrites, existing: overwrites ? null : found };
   }
 
-  /** Refuses to make a table of a text of which no row could be read. */
+  /** Refuses to create a table from an input of which no row could be read. */
   async #requireRows(): Promise<void> {
     const access = this.#access;
     const isNew = access !== null && (access.creates || access.overwrites);
@@ -432,13 +432,13 @@ class ImportRun {
   }
 }
 
-/** Where the first text goes. */
+/** Destination of the first input. */
 interface Place extends ImportAccess {
-  /** The table that takes the rows; `null` when it will be made, or made anew. */
+  /** The existing table; `null` if it will be created or replaced. */
   readonly existing: TableMetadata | null;
 }
 
-/** The column with the type that its values turned out to need. */
+/** The column with the wider type that its values need. */
 function widerColumn(
   column: CsvColumnSpec,
   wider: WidenedColumn | null | undefined,
@@ -451,7 +451,7 @@ function widerColumn(
   return { ...plain, type: wider.type, ...(keepsMark ? { pattern } : {}) };
 }
 
-/** A table that the first text makes. */
+/** The table that the first input creates. */
 function tableOf(
   name: string,
   columns: readonly CsvColumnSpec[],

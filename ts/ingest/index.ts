@@ -1,8 +1,8 @@
 /**
- * CSV on its way in: detection of the text's shape, the schema part, the import itself and its
- * two answers; and the paths of lines and of columnar messages (`protocols`). Knows
- * the engine's appenders, nothing of HTTP: `ts/http/routes` hands it the bytes of requests and
- * sends what it returns.
+ * Imports: detection of the CSV structure, the schema part, the import itself and its two response
+ * formats. Also the line protocol and the columnar protocol (`protocols`). Uses the engine's
+ * appenders and knows nothing of HTTP: `ts/http/routes` passes request bytes in, and sends the
+ * result.
  */
 export { isEncoding } from './bytes/encoding.js';
 export { inflatesTooFar } from './bytes/inflation.js';

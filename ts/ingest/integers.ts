@@ -1,4 +1,4 @@
-/** Types of integers, from the narrowest: beyond LONG, DECIMAL keeps all digits. */
+/** Integer types, from the narrowest; beyond LONG, DECIMAL keeps all digits. */
 
 export const INT_MAX = 2_147_483_647n;
 export const LONG_MAX = 9_223_372_036_854_775_807n;
@@ -11,7 +11,7 @@ export const INTEGER_TYPES = [
   { type: 'DECIMAL(76,0)', max: 10n ** BigInt(MAX_DECIMAL_DIGITS) - 1n },
 ] as const;
 
-/** The narrowest type that holds integers of these digits; `null` when there is none. */
+/** The narrowest type for integers with these digits; `null` if none fits. */
 export function integerType(digits: readonly string[]): string | null {
   if (digits.some(({ length }) => length > MAX_DECIMAL_DIGITS)) {
     return null;

@@ -1,10 +1,10 @@
 /** Limits of imports. */
 
-/** Lines from which structure and types are detected, unless the caller says fewer. */
+/** Default number of lines used to detect structure and types; the caller can lower it. */
 export const ANALYSED_LINES = 1000;
-/** The most bytes read for detection; also the longest line the engine takes. */
+/** Maximum bytes read for detection; also the engine's maximum line length. */
 export const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
-/** Longest `schema` part. */
+/** Maximum bytes of the `schema` part. */
 export const MAX_SCHEMA_BYTES = 1024 * 1024;
-/** Longest name of a table or column, in UTF-8 bytes. */
+/** Maximum UTF-8 bytes of a table or column name. */
 export const MAX_NAME_BYTES = 127;

@@ -1,4 +1,4 @@
-/** Names of tables and columns as texts and requests bring them. */
+/** Table and column names from input and requests. */
 import { ImportError } from './import-error.js';
 import { MAX_NAME_BYTES } from './limits.js';
 
@@ -7,8 +7,8 @@ const ILLEGAL_IN_COLUMN = /[\s?.,:"\\/'()+\-*~%\u0000-\u001f\u007f\ufeff]+(.?)/g
 const ILLEGAL_IN_TABLE = /[?,'"\\/:()+*%~\u0000-\u001f\u007f\ufeff]/gu;
 
 /**
- * A column's name from a header cell: illegal characters go and the next letter is upper-cased
- * (`a b` → `aB`), a leading digit gets `_`, an empty name becomes `f<index>`.
+ * Derives a column name from a header cell. Illegal characters are removed and the next letter
+ * becomes upper case (`a b` → `aB`); a leading digit gets `_`; an empty name becomes `f<index>`.
  */
 function cleanColumnName(text: string, index: number): string {
   const name = text.replaceAll(ILLEGAL_IN_COLUMN, (_, next: string) => next.toUpperCase());
@@ -18,7 +18,7 @@ function cleanColumnName(text: string, index: number): string {
   return /^\d/.test(name) ? `_${name}` : name;
 }
 
-/** Names of all columns; a name that is there twice, letter case ignored, is an error. */
+/** Names of all columns. A duplicate name, ignoring case, is an error. */
 export function columnNames(header: readonly string[]): string[] {
   const seen = new Set<string>();
   return header.map((text, index) => {
@@ -32,7 +32,7 @@ export function columnNames(header: readonly string[]): string[] {
   });
 }
 
-/** A valid name as it is; an invalid one without what makes it so. */
+/** Returns a valid name unchanged; removes the invalid parts of any other. */
 export function cleanTableName(text: string): string {
   const name = text
     .replaceAll(ILLEGAL_IN_TABLE, '')

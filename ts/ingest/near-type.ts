@@ -1,27 +1,27 @@
-/** Text columns of which all but a few values are of another type. */
+/** Text columns whose values fit another type, with few exceptions. */
 import { type ColumnType, type Detector, DETECTORS } from './column-types.js';
 import { isNumberWith } from './number-forms.js';
 
-/** A type that most texts of a column fit. */
+/** A type that most values of a column fit. */
 export interface NearType extends ColumnType {
-  /** How many texts do not fit. */
+  /** Number of values that do not fit. */
   readonly misfits: number;
-  /** The first of them, and its row, counted from 1. */
+  /** The first misfit, and its row, counted from 1. */
   readonly first: string;
   readonly row: number;
 }
 
-/** At most this share of the texts may not fit a type that is near. */
+/** A type is near if less than this share of values does not fit. */
 const NEAR_SHARE = 0.1;
 const MIN_NEAR_TEXTS = 10;
 
-/** How programs and people write that there is no value. */
+/** Common notations for a missing value. */
 const NULL_TEXT =
   /^(?:n\/?a|#n\/a|null|none|nil|nan|missing|unknown|undefined|tbd|\?+|-+|\.+|\*+|\(null\)|\\N)$/i;
 
 const DECIMAL_COMMA: Detector = { type: 'DOUBLE', pattern: ',', fits: isNumberWith(',') };
 
-/** The type that the fewest of `cells` do not fit; `null` when those are many for every type. */
+/** The type with the fewest misfits among `cells`; `null` if every type has too many. */
 export function nearType(cells: readonly string[]): NearType | null {
   const texts = cells.filter((cell) => cell !== '');
   const values = texts.filter((text) => !NULL_TEXT.test(text));

@@ -1,8 +1,8 @@
-/** Numbers as people write them: a decimal comma, digits in groups of three. */
+/** Local number formats: a decimal comma, and digits in groups of three. */
 
 import { integerType } from './integers.js';
 
-/** A number's type, and the decimal mark that its texts have (absent: a point, no groups). */
+/** A number type, and the decimal mark of its values. Without a mark, a point and no groups. */
 interface NumberForm {
   readonly type: string;
   readonly pattern: DecimalMark;
@@ -12,7 +12,7 @@ export type DecimalMark = ',' | '.';
 
 const SPACES = "' \u2019\u00a0\u202f";
 
-/** No zeros in front: `030 1234` is no number. */
+/** No leading zeros: `030 1234` is not a number. */
 function shapeOf(mark: DecimalMark): RegExp {
   const other = mark === ',' ? '.' : ',';
   const groups = `[1-9]\\d{0,2}(?:([${other}${SPACES}])\\d{3})(?:\\1\\d{3})*`;
@@ -26,7 +26,7 @@ function fits(texts: readonly string[], mark: DecimalMark): boolean {
   return texts.every((text) => /\d/.test(text) && SHAPES[mark].test(text.trim()));
 }
 
-/** How numbers are written that are no plain ones; `null` when they are none. */
+/** The format of numbers that are not plain; `null` if the values are not numbers. */
 export function numberForm(
   texts: readonly string[],
   given: DecimalMark | null,
@@ -34,7 +34,7 @@ export function numberForm(
   const marks = MARKS.filter((mark) => (given ?? mark) === mark && fits(texts, mark));
   const [mark] = marks;
   const hasMark = texts.some((text) => /[.,]/.test(text));
-  // Digits that only blanks divide are numbers of customers and telephones rather than quantities.
+  // Digits grouped only by blanks are customer or telephone numbers rather than quantities.
   if (mark === undefined || !hasMark) {
     return null;
   }
@@ -52,15 +52,15 @@ function typeOf(texts: readonly string[], mark: DecimalMark): string | null {
   return integerType(texts.map((text) => text.replaceAll(/\D/g, '')));
 }
 
-/** Whether a text is a number with this decimal mark, or without one. */
+/** Whether a string is a number with this decimal mark, or without any. */
 export function isNumberWith(mark: DecimalMark): (text: string) => boolean {
   return (text) => fits([text], mark);
 }
 
-/** A plus sign before this many digits begins a telephone number. */
+/** A plus sign followed by at least this many digits starts a telephone number. */
 const CODE = /^(?:-?0\d+|\+0\d+|\+\d{7,})$/;
 
-/** Whether a text of digits is a code, whose zeros and sign are part of it: 01234, +4930123456. */
+/** Whether digits are a code whose leading zeros or sign matter: 01234, +4930123456. */
 export function isCode(text: string): boolean {
   return CODE.test(text);
 }

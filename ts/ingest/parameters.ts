@@ -1,46 +1,46 @@
-/** The parameters of an import: read from the query, checked before anything happens. */
+/** The parameters of an import, read from the query string and checked in advance. */
 import { ImportError } from './import-error.js';
 import type { DecimalMark } from './number-forms.js';
 
-/** What a sender says about a text, as `/imp` takes it; the meaning is checked by the import. */
+/** Parameters as the sender specified them, for `/imp`; the import checks their meaning. */
 export interface ImportParameters {
-  /** Table name; `null` takes the data part's file name. */
+  /** Table name; `null` for the file name of the data part. */
   readonly name: string | null;
-  /** `null` detects it. */
+  /** `null` to detect it. */
   readonly delimiter: string | null;
   readonly format: 'json' | 'tabular';
-  /** Whether the first line is a header; `null` looks at it. */
+  /** Whether the first line is a header; `null` to detect it. */
   readonly header: boolean | null;
   readonly atomicity: 'abort' | 'abortLine' | 'skipRow' | 'skipCol';
   readonly overwrite: boolean;
   readonly create: boolean;
   readonly skipExtraValues: boolean;
-  /** Designated timestamp of a table to be created. */
+  /** Designated timestamp of a new table. */
   readonly timestamp: string | null;
   readonly partitionBy: string | null;
   readonly o3MaxLag: string | null;
   readonly maxUncommittedRows: string | null;
-  /** How the text's bytes are characters; `null`: as its byte order mark says, else UTF-8. */
+  /** The character encoding; `null` to use the byte order mark, else UTF-8. */
   readonly encoding: string | null;
-  /** The decimal mark of numbers; `null` finds it out. */
+  /** The decimal mark of numbers; `null` to detect it. */
   readonly decimal: DecimalMark | null;
-  /** Types, as the `schema` part sets them. */
+  /** Types from the `schema` part. */
   readonly schema: string | null;
-  /** Whether an answer in JSON names the first lines that could not be read. */
+  /** Whether a JSON response lists the first bad lines. */
   readonly badLines: boolean;
-  /** A new table into which no row of a text with rows goes is an error. */
+  /** Whether it is an error if none of the input's rows can be read into a new table. */
   readonly requireRows: boolean;
-  /** A text that begins as JSON does is JSON. */
+  /** Whether to treat input that starts like JSON as JSON. */
   readonly json: boolean;
-  /** Types that turn out to be too narrow become wider, instead of spoiling values. */
+  /** Whether to widen types that are too narrow, instead of rejecting values. */
   readonly widens: boolean;
-  /** What is wrong with the values as they were written. */
+  /** The error in the raw values, if any. */
   readonly problem: string | null;
 }
 
 const SWITCHES = ['forceHeader', 'overwrite', 'create', 'skipLev', 'badLines', 'requireRows'];
 
-/** Reads the parameters of a request; names are case-sensitive, the last of repeated ones wins. */
+/** Reads the parameters of a request. Names are case-sensitive; the last of repeated names wins. */
 export function readImportParameters(query: URLSearchParams): ImportParameters {
   const last = (name: string): string | null => query.getAll(name).at(-1) ?? null;
   const filled = (name: string): string | null => {
@@ -68,7 +68,7 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     badLines: isTrue('badLines'),
     requireRows: isTrue('requireRows'),
     json: delimiter === null,
-    // Who says what becomes of values that do not fit has said it.
+    // An explicit `atomicity` already specifies what happens to values that do not fit.
     widens: last('atomicity') === null,
     problem: wrongSwitch(last) ?? wrongDecimal(filled('decimal')),
   };
@@ -88,12 +88,12 @@ function wrongSwitch(value: (name: string) => string | null): string | null {
     : `invalid ${wrong}: ${value(wrong) ?? ''}, expected true or false`;
 }
 
-/** One ASCII character that has no meaning of its own in CSV; anything else is ignored. */
+/** A single ASCII character without a meaning in CSV; anything else is ignored. */
 function isDelimiter(text: string): boolean {
   return text.length === 1 && text < '\u0080' && !['"', '\n', '\r'].includes(text);
 }
 
-/** Unknown words mean `skipCol`, as observed. */
+/** Unknown values mean `skipCol`, as QuestDB does. */
 function readAtomicity(text: string | null): ImportParameters['atomicity'] {
   switch (text?.toLowerCase()) {
     case 'abort':
@@ -105,12 +105,12 @@ function readAtomicity(text: string | null): ImportParameters['atomicity'] {
   }
 }
 
-/** Parameters whose text had to be understood first. */
+/** Parsed and checked parameters. */
 export interface CheckedParameters {
   readonly timestamp: string | null;
   /** NONE, HOUR, DAY, WEEK, MONTH, YEAR. */
   readonly partitionBy: string;
-  /** The same, `null` when it was not given. */
+  /** The same; `null` if it was not specified. */
   readonly givenPartitionBy: string | null;
   readonly o3MaxLagMicros: number | null;
   readonly maxUncommittedRows: number | null;
@@ -127,7 +127,7 @@ const PARTITION_UNITS: ReadonlySet<string> = new Set([
   'YEAR',
 ]);
 
-/** Checks what can be wrong about parameters by themselves. */
+/** Checks parameters that are invalid regardless of the input. */
 export function checkParameters(parameters: ImportParameters): CheckedParameters {
   const { timestamp, problem, decimal, widens } = parameters;
   if (problem !== null) {
@@ -161,7 +161,7 @@ const MICROS_PER_UNIT: Readonly<Record<string, number>> = {
   d: 86_400_000_000,
 };
 
-/** Whole microseconds, or a whole number with a unit: `10s`. */
+/** An integer in microseconds, or with a unit: `10s`. */
 function readLag(text: string | null): number | null {
   if (text === null) {
     return null;

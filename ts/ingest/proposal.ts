@@ -1,6 +1,6 @@
 /**
- * What an import would make of a text, derived from its beginning: nothing is written. People look
- * at it, change it, and send the import with what they chose.
+ * Proposes an import from the beginning of an input, without writing anything. The user reviews and
+ * edits the proposal, and sends the import with it.
  */
 import { isNumberType, type ColumnType } from './column-types.js';
 import { splitFields, splitLines } from './csv-lines.js';
@@ -18,38 +18,38 @@ import { parseSchemaPart } from './schema-part.js';
 import type { TextColumn } from './structure.js';
 import { type SampleRows, type Trial, type TrialResult, tryForms } from './trial.js';
 
-/** What the sender knows already. */
+/** Settings known to the sender. */
 interface ProposalHints {
-  /** Name of the table, or of the file. */
+  /** Name of the table or the file. */
   readonly name: string;
-  /** `null` detects it. */
+  /** `null` to detect it. */
   readonly delimiter: string | null;
-  /** Whether the first line is a header; `null` looks at it. */
+  /** Whether the first line is a header; `null` to detect it. */
   readonly header: boolean | null;
-  /** The bytes are the whole text. */
+  /** Whether the bytes are the complete input. */
   readonly isWhole: boolean;
 }
 
 interface ProposedColumn {
   readonly name: string;
-  /** The header's cell where it is no name: `wind speed` of `windSpeed`. */
+  /** The header cell if it is not a valid name: `wind speed` for `windSpeed`. */
   readonly header?: string;
   readonly type: string;
-  /** How the texts of a time type are written; absent: ISO. */
+  /** Pattern of a time type; absent for ISO. */
   readonly pattern?: string;
-  /** The import does not detect the type by itself: the schema has to name it. */
+  /** Set if the import does not detect the type itself, so that the schema must contain it. */
   readonly isSet?: true;
-  /** How many of the values the import reads as this type; absent: all. */
+  /** Number of values that the import reads as this type; absent for all. */
   readonly trial?: TrialResult;
-  /** Times as which the import reads values, with how many it reads. */
+  /** Time formats that the import can read, each with its number of values. */
   readonly forms?: readonly TriedForm[];
-  /** Its values could be read as timestamps. */
+  /** Whether the values could be read as timestamps. */
   readonly couldBeTimestamp: boolean;
-  /** The first values. */
+  /** The first few values. */
   readonly values: readonly string[];
-  /** A type that all but a few values of a text column have. */
+  /** A type that fits a text column with few exceptions. */
   readonly near?: NearType;
-  /** What was guessed, and could be otherwise. */
+  /** Guesses that may be wrong. */
   readonly notes?: readonly string[];
 }
 
@@ -59,23 +59,23 @@ interface ImportProposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;
-  /** Whether that is a guess, because the types do not tell. */
+  /** Set if `header` is a guess, because the types do not tell. */
   readonly headerIsGuess?: true;
-  /** Bytes before the first row: mark of the encoding and header line. */
+  /** Bytes before the first row: byte order mark and header line. */
   readonly headerBytes: number;
-  /** The file goes as it is, names included: it is no plain text. */
+  /** Set if the file must be sent unchanged, including its names, because it is not plain text. */
   readonly asIs?: true;
-  /** Rows that were looked at. */
+  /** Number of rows analysed. */
   readonly rows: number;
   readonly warnings?: readonly string[];
   readonly columns: readonly ProposedColumn[];
 }
 
 const SHOWN_VALUES = 3;
-/** Characters of a header's cell that are shown. */
+/** Maximum characters shown of a header cell. */
 const MAX_LABEL = 200;
 
-/** Rejects with an `ImportError` when the text has no recognisable structure. */
+/** Rejects with an `ImportError` if no structure can be detected. */
 export async function proposeImport(
   database: ImportDatabase,
   bytes: Buffer,
@@ -121,15 +121,18 @@ export async function proposeImport(
   };
 }
 
-/** What a person says about one column. */
+/** The user's settings for one column. */
 interface AskedTrial {
-  /** Its index in the text. */
+  /** Column index in the input. */
   readonly index: number;
-  /** Its type as an entry of the schema part: JSON. */
+  /** The type, as a JSON entry of the schema part. */
   readonly entry: string;
 }
 
-/** How many values of a column the import reads in a form; rejects as `proposeImport` does. */
+/**
+ * Counts the values of a column that the import can read in a given form. Rejects like
+ * `proposeImport`.
+ */
 export async function tryColumn(
   database: ImportDatabase,
   bytes: Buffer,
@@ -152,13 +155,13 @@ const GZIP_ENDING = /\.gz$/i;
 interface Beginning {
   readonly text: string;
   readonly json: JsonText | null;
-  /** The text is all of it. */
+  /** Whether the text is complete. */
   readonly isWhole: boolean;
-  /** The bytes are the text's. */
+  /** Whether the bytes are the text itself, unconverted. */
   readonly isPlain: boolean;
 }
 
-/** The text that the bytes are, or as much of it as is looked at. */
+/** Decodes the bytes to text, up to the sampled length. */
 async function readBeginning(bytes: Buffer, hints: ProposalHints): Promise<Beginning> {
   const { delimiter, isWhole } = hints;
   const { content, json } = await prepare(only(bytes), {
@@ -188,10 +191,10 @@ async function* only(bytes: Buffer): AsyncGenerator<Buffer> {
 }
 
 async function* nothing(): AsyncGenerator<Buffer> {
-  // Nothing is read again.
+  // Rereading is not needed.
 }
 
-/** A column as its texts say, with forms that are to be tried. */
+/** A detected column, with the forms to try. */
 interface Draft {
   readonly column: TextColumn;
   readonly cells: readonly string[];
@@ -249,7 +252,7 @@ function draftOf(column: TextColumn, cells: readonly string[]): Draft {
 const TIME_NAME =
   /(?:^|_)(?:ts|t|time|timestamp|date|datetime|at|when|epoch|created|updated)$|Time$|At$/;
 
-/** The form that a column is read in at first: the only one in which all values are times. */
+/** The form to propose first, if it is the only one in which all values are times. */
 function formToBegin(
   { type, instant, name }: TextColumn,
   forms: readonly TriedForm[],
@@ -297,7 +300,7 @@ function dataRows(text: string, delimiter: string, header: boolean, isWhole: boo
   return { delimiter, lines, cells: lines.map((line) => splitFields(line, delimiter)) };
 }
 
-/** Counted in bytes: one character is one byte here, whatever the text's encoding. */
+/** In latin1 one character is one byte, whatever the encoding of the text. */
 function bytesBeforeRows(bytes: Buffer, delimiter: string, header: boolean): number {
   const text = bytes.toString('latin1');
   const mark = text.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0;

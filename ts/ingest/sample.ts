@@ -1,18 +1,21 @@
-/** The first bytes of a text, read for detection, and the whole of it again for the import. */
+/**
+ * Reads a sample of the input for detection; the import then reads the whole input, including the
+ * sample.
+ */
 import { MAX_SAMPLE_BYTES } from './limits.js';
 
 export interface Sample {
   readonly text: string;
-  /** The text ends with the sample. */
+  /** Whether the sample is the complete input. */
   readonly isWhole: boolean;
-  /** The whole text, the sample included. */
+  /** The complete input, including the sample. */
   readonly chunks: AsyncIterable<Buffer>;
 }
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Reads until there are `linesMax` lines and a little more, or the text ends. */
+/** Reads until the sample has slightly more than `linesMax` lines, or the input ends. */
 export async function readSample(
   content: AsyncIterable<Buffer>,
   linesMax: number,
@@ -36,7 +39,7 @@ export async function readSample(
   return { text, isWhole, chunks: replay(chunks, iterator, isWhole) };
 }
 
-/** CR LF counts once. */
+/** CR LF counts as one line end. */
 function countLineEnds(chunk: Buffer): number {
   let count = 0;
   for (let at = 0; at < chunk.length; at += 1) {

@@ -1,16 +1,16 @@
-/** The `schema` part of an import: types its sender sets. */
+/** The `schema` part of an import: types that the sender declares. */
 import { type ColumnType, isNumberType, missingAdapter, parseTypeName } from './column-types.js';
 import { ImportError } from './import-error.js';
 
-/** Texts of one column that may stand for null. */
+/** Maximum strings per column that represent null. */
 const MAX_NULL_TEXTS = 16;
 
 /** Types by column name in lower case. */
 export type ImportSchema = ReadonlyMap<string, ColumnType>;
 
 /**
- * Reads the part; an empty text sets nothing, the last entry for a name wins. Times without a
- * pattern are those of ISO 8601 where `isoTimes` says so, else they are refused.
+ * Parses the part. An empty part declares nothing; the last entry for a name wins. With `isoTimes`,
+ * times without a pattern are ISO 8601; otherwise they are refused.
  */
 export function parseSchemaPart(text: string, isoTimes = false): ImportSchema {
   const schema = new Map<string, ColumnType>();
@@ -43,7 +43,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** What is wrong with a text that is no JSON, in the words clients know. */
+/** Describes invalid JSON, in a wording that clients know. */
 function describeBrokenJson(text: string): string {
   const open: string[] = [];
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {

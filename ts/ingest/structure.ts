@@ -1,4 +1,4 @@
-/** The structure of a text, from its first lines: delimiter, header, columns and their types. */
+/** Detects the structure of an input from its first lines: delimiter, header, columns and types. */
 import { type ColumnType, detectColumnType, fitsType } from './column-types.js';
 import { DELIMITER_CANDIDATES, splitFields, splitLines } from './csv-lines.js';
 import type { InstantForm } from './date-forms.js';
@@ -12,13 +12,13 @@ import type { ImportSchema } from './schema-part.js';
 
 export interface TextColumn extends ColumnType {
   readonly name: string;
-  /** The sender set the type. */
+  /** Whether the sender declared the type. */
   readonly isDeclared: boolean;
-  /** How its texts are read as timestamps; `null` when they are none. */
+  /** How to convert the values to timestamps; `null` if they are not timestamps. */
   readonly instant: InstantForm | null;
-  /** Its dates fit each of these. */
+  /** The patterns that all dates fit, if there are several. */
   readonly ambiguous: readonly string[];
-  /** What its sender should know of the guess. */
+  /** Notes on the guess, for the sender. */
   readonly notes: readonly string[];
 }
 
@@ -29,28 +29,28 @@ export interface TextStructure {
 }
 
 export interface StructureHints {
-  /** The text in messages: `table=t`, `file=f.csv`. */
+  /** Names the input in messages: `table=t`, `file=f.csv`. */
   readonly source: string;
   readonly delimiter: string | null;
-  /** Whether the first line is a header; `null` looks at it. */
+  /** Whether the first line is a header; `null` to detect it. */
   readonly header: boolean | null;
   readonly schema: ImportSchema;
-  /** Lines that are looked at. */
+  /** Maximum lines to analyse. */
   readonly linesMax: number;
-  /** The decimal mark of numbers; `null` finds it out. */
+  /** The decimal mark of numbers; `null` to detect it. */
   readonly decimal?: DecimalMark | null;
-  /** The word `null` is null where numbers and times are. */
+  /** Whether the word `null` means null among numbers and times. */
   readonly nullWord?: boolean;
-  /** For each column whether the text says that its values are texts. */
+  /** For each column, whether the input marks its values as strings. */
   readonly texts?: readonly boolean[];
 }
 
-/** Terminated lines from which single characters above digits are a header. */
+/** Minimum complete lines for single characters above digits to be a header. */
 const MIN_LINES_OF_CHARS = 3;
 
 const NOTHING_GUESSED = { instant: null, ambiguous: [], notes: [] };
 
-/** Finds the structure of a text. `isWhole`: the sample is all of it. */
+/** Detects the structure of an input. `isWhole`: the sample is the complete input. */
 export function analyseText(
   sample: string,
   isWhole: boolean,
@@ -70,7 +70,7 @@ export function analyseText(
     if (declared !== undefined) {
       return { name, ...declared, isDeclared: true, ...NOTHING_GUESSED };
     }
-    // With nothing below it, the header itself is all there is to look at.
+    // Without data rows, only the header itself can be analysed.
     const cells = (data.length > 0 ? data : rows).map((row) => row[index] ?? '');
     const { decimal = null, nullWord = false, texts = [] } = hints;
     const guess = guessColumn(cells, { decimal, nullWord, isText: texts[index] ?? false });
@@ -81,11 +81,13 @@ export function analyseText(
 
 interface AnalysedLines {
   readonly lines: readonly string[];
-  /** How many of them end with a line end. */
+  /** Number of lines that end with a line end. */
   readonly terminated: number;
 }
 
-/** The lines to analyse; the last line of a whole text counts with or without its line end. */
+/**
+ * Returns the lines to analyse. At the end of a complete input, the last line needs no line end.
+ */
 function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): AnalysedLines {
   const text = sample.startsWith('\ufeff') ? sample.slice(1) : sample;
   const delimiters = hints.delimiter === null ? DELIMITER_CANDIDATES : [hints.delimiter];
@@ -104,10 +106,10 @@ function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): A
   );
 }
 
-/** Characters of a line that is more than an unfinished one. */
+/** A longer remainder is not just an unfinished line. */
 const LONG_LINE = 64 * 1024;
 
-/** A rest without line end: because of a quote in it that was never closed, or for its length. */
+/** Explains a remainder without line end: an unclosed quote, or its length. */
 function whyNotEnough(
   terminated: readonly string[],
   rest: string,
@@ -122,11 +124,11 @@ function whyNotEnough(
 }
 
 /**
- * The first line is a header when it does not fit the types below it. Its first or its last cell
- * may be empty: an index without a name, a delimiter behind the last column.
+ * The first line is a header if it does not fit the types below it. Its first or last cell may be
+ * empty: an unnamed index, or a delimiter after the last column.
  *
- * One row below is weak evidence, so then each cell has to be a text. A line of single characters
- * above single digits may be columns of CHAR, which only more terminated lines rule out.
+ * A single row below is weak evidence, so every cell of the header must then be a string. Single
+ * characters above single digits may be CHAR columns; only further complete lines can exclude that.
  */
 function isHeader(rows: readonly (readonly string[])[], terminated: number): boolean {
   const [first = [], ...data] = rows;
@@ -150,7 +152,7 @@ function isHeader(rows: readonly (readonly string[])[], terminated: number): boo
   });
 }
 
-/** Whether texts are values of a type other than text. */
+/** Whether the cells fit a type other than text. */
 function isValue(cells: readonly string[]): boolean {
   const guess = guessColumn(cells, { decimal: null, nullWord: true, isText: false });
   const { type, instant, ambiguous } = guess;

@@ -1,4 +1,4 @@
-/** Where the columns of a text go: into a table made for them, or into one that is there. */
+/** Maps the columns of an input to those of a new or an existing table. */
 import type { CsvColumnSpec, TableMetadata } from '../engine/types.js';
 import { isNumberType, missingAdapter } from './column-types.js';
 import type { InstantForm } from './date-forms.js';
@@ -12,13 +12,13 @@ export interface TargetColumns {
   readonly warnings: readonly string[];
 }
 
-/** A column of the text on its way into one of the table. */
+/** A column of the input, mapped to a column of the table. */
 interface Aim {
   readonly spec: CsvColumnSpec;
   readonly warnings: readonly string[];
 }
 
-/** Columns of a table to be created: those of the text. */
+/** Columns of a new table: those of the input. */
 export function mapToNew(structure: TextStructure, checked: CheckedParameters): TargetColumns {
   const { timestamp, widens } = checked;
   if (timestamp !== null && !structure.columns.some(({ name }) => name === timestamp)) {
@@ -46,12 +46,12 @@ function collected(aims: readonly Aim[]): Pick<TargetColumns, 'columns' | 'warni
   };
 }
 
-/** What a warning says of a column. */
+/** A warning about a column. */
 export function about(column: string, note: string): string {
   return `column '${column}': ${note}`;
 }
 
-/** How the designated timestamp is read, a text of dates or a number since 1970 included. */
+/** How to read the designated timestamp, including date strings and numbers since 1970. */
 function designatedForm(column: TextColumn): InstantForm {
   const { type, pattern, isDeclared, instant } = column;
   if (type === 'TIMESTAMP' || type === 'TIMESTAMP_NS') {
@@ -85,14 +85,14 @@ function aimAtInstant(column: TextColumn, index: number, { type, pattern }: Inst
   return { spec: { index, name, type, pattern }, warnings: isKnown ? [] : [about(name, note)] };
 }
 
-/** Rows in the wrong month would be no error: the sender has to say which it is. */
+/** Rows in the wrong month would go unnoticed, so the sender must specify the pattern. */
 function ambiguity({ name, ambiguous }: TextColumn): string {
   const patterns = ambiguous.map((pattern) => `"${pattern}"`).join(' or ');
   const schema = `[{"name":"${name}","type":"TIMESTAMP","pattern":${patterns}}]`;
   return `ambiguous dates in timestamp column '${name}', set the pattern: schema=${schema}`;
 }
 
-/** By header name in any order, without a header by position. */
+/** Maps by header name in any order; without a header, by position. */
 export function mapToExisting(
   structure: TextStructure,
   table: TableMetadata,
@@ -143,7 +143,7 @@ function aimAtColumn(
       ...instant,
       type: type as TimestampType,
     });
-    // A number is read as microseconds by every client of such a table.
+    // All clients of such a table send numbers as microseconds.
     return instant.pattern === 'epoch_us' ? { ...aim, warnings: [] } : aim;
   }
   return { spec: columnSpec(column, index, { name, type }, checked), warnings: [] };
@@ -180,7 +180,7 @@ function columnSpec(
   };
 }
 
-/** That of the texts, where the type of the column they go into has one of its kind. */
+/** The pattern of the values, if the target column's type accepts patterns of that kind. */
 function patternFor(
   { pattern }: TextColumn,
   type: string,

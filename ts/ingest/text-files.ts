@@ -1,7 +1,7 @@
 /**
- * Texts in files that queries read (`read_csv`, `read_json`): their shape is found as that of an
- * import. The engine reads UTF-8 with lines of CSV by itself, wherever it lies; anything else is
- * converted first, into a file beside the database that is kept for some minutes.
+ * Text files that queries read (`read_csv`, `read_json`). Their structure is detected as for an
+ * import. The engine reads UTF-8 CSV directly. Anything else is first converted to a temporary file
+ * beside the database, which is cached for some minutes.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -26,11 +26,11 @@ import { mapToNew } from './target.js';
 import { readTextOptions, type TextOptions } from './text-options.js';
 
 interface TextFilesOptions {
-  /** Where converted texts lie. */
+  /** Directory of converted files. */
   readonly directory: string;
-  /** Lines that are looked at; 1000 by default. */
+  /** Lines used for detection; 1000 by default. */
   readonly linesMax?: number;
-  /** Bytes that stay free on the disk; 0, the default, is 5 % of it, 1 GiB at most. */
+  /** Bytes to leave free on the disk; 0, the default, means 5 % of it, at most 1 GiB. */
   readonly diskKept?: number;
 }
 
@@ -38,7 +38,9 @@ const CHUNK_BYTES = 256 * 1024;
 const HEAD_BYTES = 3;
 const NAME_BYTES = 16;
 const EDGE_BYTES = 64;
-/** More than one statement may name: a text that goes while it is read is converted again. */
+/**
+ * More than a statement can name. A converted file that is evicted while in use is converted again.
+ */
 const MAX_CONVERTED = 4096;
 const KEPT_MS = 10 * 60 * 1000;
 
@@ -69,7 +71,10 @@ export class TextFiles {
     this.#options = { linesMax: ANALYSED_LINES, diskKept: 0, ...options };
   }
 
-  /** How the files of a question are read; rejects with a `DatabaseError`, or as `signal` says. */
+  /**
+   * Returns how to read the requested files. Rejects with a `DatabaseError`, or with the reason of
+   * `signal`.
+   */
   async look(ask: TextAsk, signal: AbortSignal): Promise<TextShape> {
     const files: TextFile[] = [];
     let about = '';
@@ -92,7 +97,7 @@ export class TextFiles {
   }
 
   async #lookAt(place: TextPlace, options: TextOptions, signal: AbortSignal): Promise<TextFile> {
-    // A FIFO would hold the thread that opens it, a link would lead elsewhere.
+    // A FIFO would block the thread that opens it, and a link could lead elsewhere.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     const file = await open(place.path, flags);
     try {
@@ -169,7 +174,7 @@ export class TextFiles {
     return { csv, converted };
   }
 
-  /** Writes a text to a file of its own. */
+  /** Writes the converted text to a new file. */
   async #convert(chunks: AsyncIterable<Buffer>, { bytes, signal }: Source): Promise<string> {
     const { directory, diskKept } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -197,7 +202,7 @@ export class TextFiles {
   }
 }
 
-/** A text column that no sender declared, as the times that all its texts are. */
+/** Reads an undeclared text column as timestamps if all its values are timestamps. */
 function asTime(column: TextColumn): TextColumn {
   const { type, isDeclared, instant } = column;
   return type === 'VARCHAR' && !isDeclared && instant !== null ? { ...column, ...instant } : column;
@@ -222,7 +227,7 @@ interface Source {
   readonly signal: AbortSignal;
 }
 
-/** Which content a file has, as the engine writes it. */
+/** Identifies the content of a file, in the engine's format. */
 async function versionOf(file: FileHandle): Promise<{ version: string; bytes: number }> {
   const found = await file.stat({ bigint: true });
   if (!found.isFile()) {
@@ -244,7 +249,7 @@ async function* bytesOf({ file, bytes, signal }: Source): AsyncGenerator<Buffer>
   }
 }
 
-/** The first bytes and the last, as the engine compares them. */
+/** The first and the last bytes, which the engine compares. */
 async function edgesOf(file: FileHandle, bytes: number): Promise<string> {
   const head = await read(file, 0, Math.min(EDGE_BYTES, bytes));
   const tail = await read(file, Math.max(bytes - EDGE_BYTES, 0), Math.min(EDGE_BYTES, bytes));

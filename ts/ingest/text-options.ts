@@ -1,4 +1,4 @@
-/** What a statement says of the texts that it reads. */
+/** Options of a statement for the text files it reads. */
 import type { CsvTextSpec, TextAsk } from '../engine/types.js';
 import { ImportError } from './import-error.js';
 import type { DecimalMark } from './number-forms.js';
@@ -6,19 +6,19 @@ import { type ImportSchema, parseSchemaPart } from './schema-part.js';
 
 export interface TextOptions {
   readonly isJson: boolean;
-  /** `null` detects it. */
+  /** `null` to detect it. */
   readonly delimiter: string | null;
-  /** `null` looks at the first lines. */
+  /** `null` to detect it from the first lines. */
   readonly header: boolean | null;
   readonly encoding: string | null;
   readonly decimal: DecimalMark | null;
   readonly schema: ImportSchema;
   readonly atomicity: CsvTextSpec['atomicity'];
-  /** Tells them apart from others. */
+  /** Identifies these options. */
   readonly key: string;
 }
 
-/** Reads the options of a question; throws an `ImportError`. */
+/** Parses the options of a request; throws an `ImportError`. */
 export function readTextOptions({ format, options }: TextAsk): TextOptions {
   const { delimiter, header, encoding, decimal, schema, ignore_errors: ignores } = options;
   const size = options['sample_size'];

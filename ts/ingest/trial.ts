@@ -1,6 +1,6 @@
 /**
- * Trial imports: forms of columns are tried on a sample by the reader that imports, and nothing
- * is written. An offered form is one that the import reads.
+ * Trial imports: the import reader tries column forms on a sample, without writing anything. Thus
+ * every proposed form is one that the import accepts.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -8,31 +8,34 @@ import type { CsvColumnSpec } from '../engine/types.js';
 import type { ColumnType } from './column-types.js';
 import type { ImportDatabase } from './import.js';
 
-/** Rows of a sample as they are written, without the header. */
+/** Raw rows of a sample, without the header. */
 export interface SampleRows {
   readonly delimiter: string;
   readonly lines: readonly string[];
   readonly cells: readonly (readonly string[])[];
 }
 
-/** A form of a column: its type, and how its texts are written. */
+/** A form of a column: its type and pattern. */
 export interface Trial extends ColumnType {
-  /** Index of the field in each line. */
+  /** Field index in each line. */
   readonly index: number;
 }
 
-/** What a trial read. */
+/** The result of a trial. */
 export interface TrialResult {
-  /** Values that were read, and values that there are. */
+  /** Number of values read, and number of values. */
   readonly read: number;
   readonly of: number;
 }
 
-/** More columns than a table may have are not tried. */
+/**
+ * Maximum forms to try: the trial table has a column for each, up to the maximum columns of a
+ * table.
+ */
 const MAX_TRIALS = 4000;
 const NAME_BYTES = 16;
 
-/** What of each trial's column is read, in the order of the trials. */
+/** Tries each form, and returns the results in the same order. */
 export async function tryForms(
   database: ImportDatabase,
   { delimiter, lines, cells }: SampleRows,

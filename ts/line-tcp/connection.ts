@@ -1,7 +1,7 @@
 /**
- * One sender: its login, its lines, their commits, its end. Nothing answers it, so what cannot be
- * written at the moment is tried again while the sender waits, and a wrong line ends the connection
- * with its reason in the log.
+ * One connection of the line protocol: its login, lines, commits and end. The protocol has no
+ * replies. A failed write is therefore retried while the sender waits, and an invalid line closes
+ * the connection, with the reason in the log.
  */
 import type { Socket } from 'node:net';
 
@@ -20,20 +20,20 @@ import type { Entered, Entrance } from './entrance.js';
 import type { Room } from './room.js';
 import type { Turns } from './turns.js';
 
-/** So many bytes are committed without waiting for the interval. */
+/** This many bytes are committed without waiting for the interval. */
 const COMMIT_BYTES = 256 * 1024;
-/** Lines of a sender that was silent for an interval wait this long for those that follow them. */
+/** After an idle interval, the first lines wait this long for more. */
 const GATHER_MS = 10;
-/** So many may wait, or two lines of the largest size. */
+/** Maximum buffered bytes, unless two lines of the maximum length need more. */
 const HELD_BYTES = 1024 * 1024;
-/** The first pause before what cannot be written is tried again, and the longest. */
+/** First and maximum pause before a failed write is retried. */
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 2_000;
-/** Then it is given up. */
+/** Time after which retries end. */
 const GIVE_UP_MS = 60_000;
-/** Time for a login. */
+/** Login timeout. */
 const LOGIN_MS = 10_000;
-/** A server that stops takes what comes so soon. */
+/** A stopping server still accepts bytes that arrive within this time. */
 const LAST_BYTES_MS = 100;
 
 export interface ConnectionServices {
@@ -49,9 +49,9 @@ export interface ConnectionServices {
   readonly mostRows: number;
   readonly intervalMs: number;
   readonly idleMs: number;
-  /** A wrong line ends the connection; otherwise it is left out. */
+  /** Whether an invalid line closes the connection; otherwise the line is skipped. */
   readonly disconnects: boolean;
-  /** The log says why. */
+  /** Whether the log contains the reason. */
   readonly showsReason: boolean;
 }
 
@@ -72,7 +72,7 @@ export class Connection {
   #committedAt = -Infinity;
   #wake: (() => void) | null = null;
 
-  /** `left` is called when nothing of it is left. */
+  /** `left` is called when the connection has ended completely. */
   constructor(socket: Socket, slot: Slot, services: ConnectionServices, left: () => void) {
     this.#socket = socket;
     this.#slot = slot;
@@ -101,7 +101,7 @@ export class Connection {
     });
   }
 
-  /** The server stops: what has come is committed. */
+  /** The server is stopping: commits everything received. */
   shutdown(): void {
     setTimeout(() => {
       this.#isStopping = true;
@@ -110,7 +110,7 @@ export class Connection {
     }, LAST_BYTES_MS);
   }
 
-  /** More can be read, perhaps. */
+  /** Resumes reading if possible. */
   readonly resume = (): void => {
     const { room } = this.#services;
     if (this.#end === 'open' && this.#socket.isPaused() && !this.#isFull() && !room.isFull) {
@@ -217,7 +217,7 @@ export class Connection {
     }
   }
 
-  /** Commits until there is nothing to commit at once. */
+  /** Commits until nothing is left to commit now. */
   async #work(): Promise<void> {
     const stream = this.#stream;
     clearTimeout(this.#timer ?? undefined);
@@ -243,7 +243,7 @@ export class Connection {
     }
   }
 
-  /** One commit; what cannot be written at the moment is tried again. */
+  /** Writes one commit; retries while writes fail temporarily. */
   async #commit(stream: LineStream): Promise<void> {
     const givesUpAt = performance.now() + GIVE_UP_MS;
     for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
@@ -298,7 +298,7 @@ export class Connection {
     }
   }
 
-  /** Whatever is left is forgotten. */
+  /** Discards everything that is left. */
   #abandon(): void {
     this.#end = 'ending';
     this.#socket.destroy();
@@ -308,7 +308,7 @@ export class Connection {
     }
   }
 
-  /** No more comes; what came is committed. */
+  /** Stops reading; received lines are committed. */
   #close(): void {
     if (this.#end !== 'open') {
       return;
@@ -332,7 +332,7 @@ export class Connection {
   }
 }
 
-/** Whether it may go better later: nothing is wrong with the lines. */
+/** Whether the error is temporary, and the lines are valid. */
 function isPassing(error: unknown): boolean {
   if (error instanceof LineError) {
     return false;

@@ -1,13 +1,16 @@
-/** Who may send lines: anyone where there are no logins, else owners of keys, as their users. */
+/**
+ * Access to the line protocol over TCP: anyone if no login is required; otherwise the owners of
+ * keys.
+ */
 import type { Directory, LoginObserver } from '../auth/index.js';
 import { DatabaseError, type Guard, type Principal } from '../session/index.js';
 import type { KeyBook } from './key-book.js';
 import { KeyLogin, type Proof } from './key-login.js';
 
-/** A sender that is let in. */
+/** A sender that passed the login. */
 export interface Entered {
   readonly principal: Principal;
-  /** Absent where anyone may enter. */
+  /** Absent if no login is required. */
   readonly proof?: Proof;
 }
 
@@ -18,7 +21,7 @@ interface EntranceOptions {
 }
 
 export class Entrance {
-  /** `null`: anyone may enter. */
+  /** `null` if no login is required. */
   keys: KeyBook | null;
   readonly #options: EntranceOptions;
 
@@ -31,7 +34,7 @@ export class Entrance {
     return this.#options.guard;
   }
 
-  /** What a new connection has to pass; `null`: nothing. */
+  /** The login that a new connection must pass; `null` for none. */
   login(): KeyLogin | null {
     return this.keys === null ? null : new KeyLogin(this.keys);
   }
@@ -40,7 +43,7 @@ export class Entrance {
     return { principal: { name: 'admin', readOnly: false } };
   }
 
-  /** The owner of a key; `null` when it may not send lines. */
+  /** Returns the owner of a key; `null` if it may not send lines. */
   enter(proof: Proof, address: string): Entered | null {
     const { directory, observer } = this.#options;
     const { name } = proof;
@@ -59,7 +62,7 @@ export class Entrance {
     this.#options.observer?.refusedLogin(name, 'ILP', address);
   }
 
-  /** Throws where a sender that was let in may not be here any more. */
+  /** Throws if a sender's access was revoked. */
   check({ principal: { identity }, proof }: Entered): void {
     const { directory } = this.#options;
     if (this.keys !== null && (proof === undefined || !this.keys.holds(proof.name, proof.key))) {

@@ -1,4 +1,4 @@
-/** The line protocol over TCP: one listener, its senders, their keys. */
+/** The line protocol over TCP: the listener, connections and keys. */
 export { KeyFileError } from './key-book.js';
 export { hasSenderKeys, lineTcpRefusal } from './need.js';
 export { type RunningLineTcp, startLineTcp } from './server.js';

@@ -1,20 +1,20 @@
-/** Public keys of senders: of users, and from a file as `line.tcp.auth.db.path` names it. */
+/** Public keys of senders: of stored users, and from the file in `line.tcp.auth.db.path`. */
 import { createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 
 import type { PublicKey } from '../auth/index.js';
 
-/** The only kind of key that there is. */
+/** The only supported key type. */
 const KIND = 'ec-p-256-sha256';
-/** Of a signature that is not DER: two numbers of 256 bits. */
+/** Bytes of a signature that is not in DER: two 256-bit numbers. */
 const PLAIN_SIGNATURE_BYTES = 64;
 const COORDINATE = /^[\w-]{42,43}={0,1}$/;
 
-/** A file of keys cannot be used; the message says which line is wrong. */
+/** An invalid key file; the message names the line. */
 export class KeyFileError extends Error {
   override readonly name = 'KeyFileError';
 }
 
-/** `text`: lines `name ec-p-256-sha256 x y`; `#` begins a comment. Throws `KeyFileError`. */
+/** Parses lines `name ec-p-256-sha256 x y`; `#` starts a comment. Throws `KeyFileError`. */
 export function readKeys(text: string): ReadonlyMap<string, PublicKey> {
   const keys = new Map<string, PublicKey>();
   for (const [index, line] of text.split(/\r?\n/).entries()) {
@@ -42,19 +42,22 @@ export function readKeys(text: string): ReadonlyMap<string, PublicKey> {
   return keys;
 }
 
-/** Where the key of a name is looked up. */
+/** Looks up the key of a name. */
 type KeySource = (name: string) => PublicKey | null;
 
 export class KeyBook {
   readonly #sources: readonly KeySource[];
-  /** For names that are not known: their senders must not notice it. */
+  /** A random key for unknown names, so that senders cannot detect whether a name exists. */
   readonly #other = newPublicKey();
 
   constructor(...sources: readonly KeySource[]) {
     this.#sources = sources;
   }
 
-  /** With which key of `name` `challenge` was signed; takes as long for unknown names. */
+  /**
+   * Returns the key of `name` that signed `challenge`, if any; takes equally long for unknown
+   * names.
+   */
   proves(name: string, challenge: Buffer, signature: Buffer): PublicKey | null {
     let proved: PublicKey | null = null;
     for (const keyOf of this.#sources) {
@@ -65,7 +68,7 @@ export class KeyBook {
     return proved;
   }
 
-  /** Whether `key` still is one of `name`. */
+  /** Whether `key` is still a key of `name`. */
   holds(name: string, key: PublicKey): boolean {
     return this.#sources.some((keyOf) => {
       const now = keyOf(name);

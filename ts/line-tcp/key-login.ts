@@ -1,25 +1,25 @@
 /**
- * The login of a sender: it says the name of its key, signs what it is sent, and goes on with
- * lines. Nothing answers it but the challenge; who cannot sign is closed.
+ * The login of a sender. The sender names its key, signs a challenge, and continues with lines. The
+ * challenge is the only reply; if the signature is wrong, the connection is closed.
  */
 import { randomBytes } from 'node:crypto';
 
 import type { PublicKey } from '../auth/index.js';
 import type { KeyBook } from './key-book.js';
 
-/** Of random bytes; as base64 they are 512 characters. */
+/** Random bytes; 512 characters in base64. */
 const CHALLENGE_BYTES = 384;
 const MAX_NAME_BYTES = 256;
 const MAX_SIGNATURE_BYTES = 256;
 const LINE_FEED = 0x0a;
 
-/** Who has signed, and with which key. */
+/** The name and key that signed the challenge. */
 export interface Proof {
   readonly name: string;
   readonly key: PublicKey;
 }
 
-/** What the bytes so far came to; `rest` follows the login. */
+/** The state after the received bytes; `rest` follows the login. */
 type LoginStep =
   | { readonly state: 'more'; readonly send?: Buffer }
   | { readonly state: 'entered'; readonly proof: Proof; readonly rest: Buffer }

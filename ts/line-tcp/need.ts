@@ -1,7 +1,10 @@
-/** Whether the listener may open: where others ask for logins, it does too. Users have keys. */
+/**
+ * Whether the listener may open. If other endpoints require a login, it requires one too; with
+ * access control, users have keys.
+ */
 import { type Config, KEYS } from '../config/index.js';
 
-/** Why it stays shut; `null`: it may open. */
+/** Returns why it stays closed; `null` if it may open. */
 export function lineTcpRefusal(config: Config): string | null {
   if (hasSenderKeys(config)) {
     return null;
@@ -13,7 +16,7 @@ export function lineTcpRefusal(config: Config): string | null {
     : null;
 }
 
-/** Whether senders have to prove who they are. */
+/** Whether senders must authenticate. */
 export function hasSenderKeys(config: Config): boolean {
   return config.get(KEYS.aclEnabled) || config.get(KEYS.lineTcpKeys) !== '';
 }

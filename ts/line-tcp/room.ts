@@ -1,11 +1,11 @@
-/** What all senders together may keep waiting for its commit. */
+/** Limits the uncommitted bytes of all senders together. */
 
 export class Room {
   readonly #limit: number;
   readonly #freed: () => void;
   #bytes = 0;
 
-  /** `freed` is called when there is room again. */
+  /** `freed` is called when memory is available again. */
   constructor(limit: number, freed: () => void) {
     this.#limit = limit;
     this.#freed = freed;

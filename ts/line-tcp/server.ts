@@ -23,43 +23,46 @@ import { lineTcpRefusal } from './need.js';
 import { Room } from './room.js';
 import { Turns } from './turns.js';
 
-/** What the listener needs of the server. */
+/** Dependencies of the listener. */
 interface LineTcpServices {
   readonly sessions: SessionHost;
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: ProtocolMetrics;
-  /** The users of the database; absent where access control is off. */
+  /** The users of the database; absent without access control. */
   readonly directory?: Directory;
   readonly observer?: LoginObserver;
-  /** Of the server; the file of keys may be named from here. */
+  /** The server's root directory; the path of the key file is relative to it. */
   readonly root: string;
 }
 
 export interface RunningLineTcp {
-  /** As the log shows it: `127.0.0.1:9009`. */
+  /** The address as shown in the log: `127.0.0.1:9009`. */
   readonly address: string;
   readonly connections: number;
-  /** Bytes that wait for their commit. */
+  /** Number of uncommitted bytes. */
   readonly heldBytes: number;
-  /** Takes over the limits and keys that a reload of the configuration changed. */
+  /** Applies limits and keys that a configuration reload changed. */
   reconfigure(): void;
-  /** Refuses new connections; resolves when what came on the others is committed. */
+  /** Refuses new connections; resolves when the lines received on the others are committed. */
   drain(): Promise<void>;
   interrupt(): void;
-  /** Ends every open connection. */
+  /** Closes every open connection. */
   close(): Promise<void>;
 }
 
-/** The server's end follows the last commit: a sender that waits for it knows that it is made. */
+/**
+ * The server closes its side only after the last commit, so that a waiting sender knows it was
+ * written.
+ */
 const HALF_OPEN = { allowHalfOpen: true };
 const HANDSHAKE_MS = 10_000;
-/** Nothing is written to senders but a challenge. */
+/** The server writes nothing to senders except a challenge. */
 const STALL_MS = 10_000;
-/** Rows of one batch in memory; the bytes of one are 4 MiB at most. */
+/** Maximum bytes of one batch's rows in memory; the batch itself has at most 4 MiB. */
 const HELD_BYTES = 64 * 1024 * 1024;
 
-/** Serves at `line.tcp.net.bind.to`; encrypted when there are `credentials`. */
+/** Serves at `line.tcp.net.bind.to`; encrypted if there are `credentials`. */
 export async function startLineTcp(
   services: LineTcpServices,
   credentials: CredentialStore | null = null,
@@ -162,7 +165,7 @@ class LineListener implements RunningLineTcp, Acceptance {
       if (!(error instanceof KeyFileError)) {
         throw error;
       }
-      // Those that were read before go on.
+      // The previous keys remain in use.
       this.#log.error('keys_refused', { reason: error.message });
     }
   }
@@ -181,7 +184,7 @@ class LineListener implements RunningLineTcp, Acceptance {
   }
 }
 
-/** Connections that end when the server does. */
+/** Ends the connections when the server stops. */
 class Drained {
   readonly #connections: ReadonlySet<Connection>;
   #done: (() => void) | null = null;
@@ -235,7 +238,7 @@ function readOptions(
   };
 }
 
-/** Those of the file, and of the users that the database keeps. Throws `KeyFileError`. */
+/** Keys from the file and of the stored users. Throws `KeyFileError`. */
 function currentKeys({ config, root, directory }: LineTcpServices): KeyBook | null {
   const path = config.get(KEYS.lineTcpKeys);
   const refusal = lineTcpRefusal(config);
@@ -268,11 +271,11 @@ function slotLimits(config: Config): SlotLimits {
   };
 }
 
-/** What becomes of connections. */
+/** Handlers for connections. */
 interface Acceptance {
-  /** `null`: it is closed. */
+  /** Returns `null` if the connection was closed. */
   admit(socket: Socket): Slot | null;
-  /** Goes on encrypted. */
+  /** Called after the TLS handshake. */
   carry(socket: Socket): void;
   serve(socket: Socket, slot: Slot): void;
 }
@@ -291,7 +294,7 @@ function createEncrypted(credentials: CredentialStore, acceptance: Acceptance): 
   const options = { ...HALF_OPEN, ...credentials.current.options, ...handshake };
   const server = createSecureServer(options);
   credentials.onChange((next) => {
-    // Open connections keep what they agreed on.
+    // Open connections keep their negotiated certificate.
     server.setSecureContext(next.options);
   });
   server.prependListener('connection', (socket: Socket) => {
@@ -312,7 +315,7 @@ function createEncrypted(credentials: CredentialStore, acceptance: Acceptance): 
   return server;
 }
 
-/** Loopback alone is both families, where the machine has them. */
+/** Loopback means both address families, if the machine has them. */
 async function listen({ host, port }: Endpoint, open: () => Server): Promise<Server[]> {
   const main = open();
   await bind(main, host ?? '127.0.0.1', port);

@@ -1,4 +1,4 @@
-/** Turns of commits: so many run at once, the one that waits longest is next. */
+/** Limits concurrent commits; the one waiting longest is next. */
 
 export class Turns {
   #free: number;

@@ -1,4 +1,7 @@
-/** Tools that search and read the documents of this version, and the same as resources. */
+/**
+ * Tools that search and read the documentation of this version, which is also available as
+ * resources.
+ */
 import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { ReadResourceResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
@@ -12,7 +15,7 @@ const SCHEME = 'tidemark://docs/';
 const MARKDOWN = 'text/markdown';
 const DEFAULT_RESULTS = 5;
 const MAX_RESULTS = 20;
-/** UTF-16 units. */
+/** In UTF-16 code units. */
 const MAX_QUESTION_LENGTH = 1_000;
 
 export function addDocumentTools(server: McpServer, setting: Setting): void {
@@ -83,7 +86,7 @@ function addRead(server: McpServer, { documents, limits }: Setting): void {
   addTool(server, 'read_doc', tool, (input) => {
     const page = pageOf(documents, input.page);
     const text = input.section === undefined ? page.text : sectionText(page, input.section);
-    // Three bytes are the most that a UTF-16 unit takes.
+    // A UTF-16 code unit takes at most three bytes.
     const end = input.offset + Math.max(1, Math.floor(limits.bytes / 3));
     return {
       page: page.name,
@@ -104,7 +107,9 @@ function pageOf(documents: Documents, name: string): Page {
   return page;
 }
 
-/** With what is below it; `section` as search_docs writes it, or the heading alone. */
+/**
+ * A section with its subsections. `section` is a heading, or a path of headings as in search_docs.
+ */
 function sectionText(page: Page, section: string): string {
   const heading = section.split(' > ').at(-1)?.trim().toLowerCase();
   const sections = sectionsOf(page);

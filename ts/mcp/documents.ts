@@ -1,38 +1,38 @@
 /**
- * The documents of this package: their pages by name, their sections, and a search in them. They
- * are read when they are first asked for.
+ * The documentation of this package: pages by name, their sections, and search. Pages are read on
+ * first use.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { PassageIndex } from './passage-index.js';
 
-/** Folders with pages for users; decisions and images are none. */
+/** Directories with user documentation; decisions and images are excluded. */
 const FOLDERS = ['', 'get-started/', 'guides/', 'connect/', 'migration/'];
-/** UTF-16 units of a passage. */
+/** Maximum UTF-16 code units of a passage. */
 const PASSAGE_UNITS = 1_200;
 const HEADING = /^(#{1,6}) (.+)$/;
 const FENCE = '```';
 
 export interface Page {
-  /** Its path below the folder, `connect/python.md`. */
+  /** Path below the documentation directory: `connect/python.md`. */
   readonly name: string;
   readonly title: string;
-  /** What it is about, one sentence. */
+  /** The topic of the page, in one sentence. */
   readonly summary: string;
   readonly text: string;
 }
 
 interface Passage {
   readonly page: Page;
-  /** The headings above it, the title first. */
+  /** The enclosing headings, starting with the title. */
   readonly headings: readonly string[];
   readonly text: string;
 }
 
 interface Section {
   readonly heading: string;
-  /** That of its heading, from 1; 0 before the first. */
+  /** Level of the heading, from 1; 0 before the first heading. */
   readonly level: number;
   readonly text: string;
 }
@@ -44,7 +44,7 @@ export class Documents {
   #pages: ReadonlyMap<string, Page> | null = null;
   #index: PassageIndex<Passage> | null = null;
 
-  /** Pages lie in `folder`; where there is no such folder there are none. */
+  /** `folder` is the directory of the pages; if it does not exist, there are no pages. */
   constructor(folder: string) {
     this.#folder = folder;
     this.names = FOLDERS.flatMap((below) => markdownFiles(folder, below));
@@ -58,7 +58,7 @@ export class Documents {
     return this.#read().get(name) ?? null;
   }
 
-  /** Passages about the words of `question`, the best first. */
+  /** Passages that match the words of `question`, best first. */
   search(question: string, most: number): readonly Passage[] {
     this.#index ??= new PassageIndex(
       this.pages.flatMap(passagesOf).map((passage) => ({
@@ -93,12 +93,12 @@ function readPage(folder: string, name: string): Page {
   return { name, title, summary: summaryOf(text) || title, text };
 }
 
-/** What is written by a program says so, and not what it is about. */
+/** The first paragraph of a generated page describes its generation, not its topic. */
 const MADE = /^(?:Generated|Made) (?:by|from) /;
-/** UTF-16 units: shorter ones say too little. */
+/** Minimum UTF-16 code units of an informative summary. */
 const MIN_SUMMARY = 30;
 
-/** The first sentence below the title, without marks; two where one says little. */
+/** The first sentence below the title, without markup; two sentences if the first is short. */
 function summaryOf(text: string): string {
   const [paragraph = ''] = text
     .replaceAll(/^```[^]*?^```$/gm, '')
@@ -115,7 +115,7 @@ function summaryOf(text: string): string {
   return summary.trim().replace(/:$/, '.');
 }
 
-/** The sections of a page, each from its heading to the next one of any level. */
+/** Splits a page into sections, each from its heading to the next heading of any level. */
 export function sectionsOf(page: Page): Section[] {
   const sections: { heading: string; level: number; lines: string[] }[] = [
     { heading: '', level: 0, lines: [] },
@@ -134,7 +134,7 @@ interface Line {
   readonly heading: { readonly level: number; readonly text: string } | null;
 }
 
-/** A line with a hash in a block of code is no heading. */
+/** A line that starts with a hash inside a code block is not a heading. */
 function linesOf(text: string): Line[] {
   let isCode = false;
   return text.split('\n').map((line) => {
@@ -150,7 +150,7 @@ function linesOf(text: string): Line[] {
   });
 }
 
-/** Sections, long ones in several pieces. */
+/** Sections as passages; a long section becomes several passages. */
 function passagesOf(page: Page): Passage[] {
   const passages: Passage[] = [];
   let headings: string[] = [];

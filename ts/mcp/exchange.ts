@@ -1,6 +1,6 @@
 /**
- * One request of an agent and its answer, in the terms of Streamable HTTP. Requests share nothing
- * but the list of those that run: a client that takes one back names it by its session and number.
+ * Handles one request of an agent over Streamable HTTP. Requests share only the list of running
+ * ones, so that a client can cancel a request by its session and id.
  */
 import { randomUUID } from 'node:crypto';
 
@@ -20,16 +20,16 @@ const ACCEPTED = 202;
 
 export interface Exchange {
   readonly request: Request;
-  /** The message that `request` carries. */
+  /** The message in `request`. */
   readonly message: unknown;
-  /** Whose requests may be taken back by whom: the same for one user alone. */
+  /** Identifies the user who may cancel the request. */
   readonly owner: string;
   readonly setting: Setting;
-  /** Aborted when the client waits for the answer no more. */
+  /** Aborted when the client no longer waits for the response. */
   readonly gone: AbortSignal;
 }
 
-/** A request that runs. */
+/** A running request. */
 interface Running {
   readonly owner: string;
   readonly session: string;
@@ -37,7 +37,7 @@ interface Running {
   readonly stop: AbortController;
 }
 
-/** At most as many as there are connections. */
+/** Bounded by the number of connections. */
 const running = new Set<Running>();
 
 export async function exchange({
@@ -70,17 +70,20 @@ export async function exchange({
     return answer;
   } finally {
     forget();
-    // What still runs in it is cancelled.
+    // Cancels calls that are still running.
     await server.close();
   }
 }
 
-/** Ends the requests of a client that run. */
+/** Cancels the running requests of a client. */
 export function endSession(request: Request, owner: string): void {
   stopRunning(owner, sessionOf(request), null);
 }
 
-/** Those of this number, or all. A session is chosen by the server and known to its client. */
+/**
+ * Cancels the request with this id, or all of a session. Session ids are chosen by the server and
+ * known only to their client.
+ */
 function stopRunning(owner: string, session: string, id: string | number | null): void {
   for (const one of running) {
     const isTheirs = one.owner === owner && one.session === session;
@@ -90,7 +93,7 @@ function stopRunning(owner: string, session: string, id: string | number | null)
   }
 }
 
-/** A request that was taken back is only acknowledged. */
+/** A cancelled request is only acknowledged. */
 async function withoutAnswer(signal: AbortSignal): Promise<Response> {
   if (!signal.aborted) {
     await new Promise((resolve) => {
@@ -100,7 +103,7 @@ async function withoutAnswer(signal: AbortSignal): Promise<Response> {
   return new Response(null, { status: ACCEPTED });
 }
 
-/** Without a session another client of the same user could have the same number. */
+/** Without a session, another client of the same user could use the same id. */
 function sessionOf(request: Request): string {
   const session = request.headers.get(SESSION_HEADER) ?? '';
   return SESSION.test(session) ? session : '';
@@ -114,7 +117,7 @@ function takenBackBy(message: unknown): string | number | null {
   return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
 
-/** Lets a request be taken back; the result is called at its end. */
+/** Makes a request cancellable; call the result when the request ends. */
 function track(
   message: unknown,
   owner: string,

@@ -1,10 +1,10 @@
-/** What went wrong, as an agent can use it: what, where in the statement, what to do. */
+/** Error messages for agents: the error, its position in the statement, and what to do. */
 import { asDatabaseError, type DatabaseError } from '../session/index.js';
 
-/** Units of the line with the mistake that are shown on each side of it. */
+/** Characters of the offending line shown on each side of the error. */
 const EXCERPT_UNITS = 60;
 
-/** A mistake of the agent that is none of a statement. */
+/** An error of the agent that does not concern a statement. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
@@ -28,7 +28,7 @@ const HINTS: Hints = {
   AccessDenied: 'the user of this connection lacks this right; an administrator can grant it',
 };
 
-/** The text of a failure; `statement` is what its position counts in. */
+/** The error message; positions refer to `statement`. */
 export function failureText(error: unknown, statement = ''): string {
   if (error instanceof ToolError) {
     return error.message;
@@ -37,14 +37,14 @@ export function failureText(error: unknown, statement = ''): string {
   const lines = [
     `${code}: ${message}`,
     ...(start === undefined || statement === '' ? [] : placeOf(statement, start)),
-    // That of a defect is its number, which the message has.
+    // For an internal error, the detail is its id, which is already in the message.
     ...(detail === undefined || code === 'Internal' ? [] : [`detail: ${detail}`]),
     ...[hint ?? HINTS[code]].flatMap((text) => (text === undefined ? [] : [`hint: ${text}`])),
   ];
   return lines.join('\n');
 }
 
-/** Where it is, and a mark under it. */
+/** The position, and a marker under it. */
 function placeOf(statement: string, position: number): string[] {
   const at = Math.min(Math.max(position, 0), statement.length);
   const before = statement.slice(0, at);

@@ -1,2 +1,2 @@
-/** Tools for agents over the sessions of the server. Loaded with the first request of an agent. */
+/** Tools for agents, built on the server's sessions. Loaded with the first request of an agent. */
 export { endSession, exchange, type Exchange } from './exchange.js';

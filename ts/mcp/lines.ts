@@ -1,7 +1,7 @@
-/** Cuts a stream of bytes into lines. What is too long is passed over, but for its two ends. */
+/** Splits a stream of bytes into lines. Of a line that is too long, only both ends are kept. */
 
 const NEW_LINE = 0x0a;
-/** Bytes of a line that is too long which are kept from its beginning, and from its end. */
+/** Bytes kept from each end of a line that is too long. */
 const KEPT_BYTES = 1_024;
 
 interface LineHandler {
@@ -35,7 +35,7 @@ export class Lines {
     this.#pieces.push(piece);
     if (this.#bytes > this.#longest) {
       const all = Buffer.concat(this.#pieces);
-      // The middle is gone: what is kept is only looked at for the number of its message.
+      // Discards the middle; only the message id is read from the remainder.
       this.#pieces = [
         Buffer.from(all.subarray(0, KEPT_BYTES)),
         Buffer.from(all.subarray(-KEPT_BYTES)),

@@ -1,7 +1,7 @@
-/** `llms.txt`: the documents, a line each, for language models. */
+/** `llms.txt`: a list of the documentation pages for language models. */
 import type { Page } from './documents.js';
 
-/** For people who change Tidemark, or want to know how it is made. */
+/** Pages for contributors. */
 const BACKGROUND = new Set([
   'architecture.md',
   'benchmarks.md',
@@ -19,7 +19,7 @@ const HEAD = `# Tidemark
 > wire protocol. Agents query it through the Model Context Protocol: docs/mcp.md.
 `;
 
-/** Links are relative to the file. */
+/** Links are relative to the location of the file. */
 export function llmsText(pages: readonly Page[]): string {
   const clients = pages.filter(({ name }) => name.startsWith('connect/'));
   const background = pages.filter(({ name }) => BACKGROUND.has(name));

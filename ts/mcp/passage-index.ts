@@ -1,11 +1,11 @@
-/** Ranks passages of text by the words they share with a question: BM25, titles counted more. */
+/** Ranks passages by the words they share with a question: BM25, with more weight on titles. */
 
-/** How soon more of the same word stops to matter, and how much long passages lose. */
+/** BM25 parameters: term frequency saturation, and length normalisation. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
-/** A word of the title counts as so many of the text. */
+/** Weight of a word in the title relative to the text. */
 const TITLE_WEIGHT = 4;
-/** A question is looked at so far. */
+/** Maximum words of a question. */
 const MAX_WORDS = 64;
 
 interface Entry<T> {
@@ -32,7 +32,7 @@ export class PassageIndex<T> {
     this.#averageLength = all / Math.max(entries.length, 1);
   }
 
-  /** The best first; none that shares no word. */
+  /** Best first; passages that share no word are excluded. */
   search(question: string, most: number): T[] {
     const scores = new Map<number, number>();
     for (const word of new Set(wordsOf(question).slice(0, MAX_WORDS))) {
@@ -53,7 +53,7 @@ export class PassageIndex<T> {
       .flatMap(([entry]) => this.#items[entry] ?? []);
   }
 
-  /** How many words it has. */
+  /** Indexes an entry, and returns its number of words. */
   #add({ title, text }: Entry<T>, entry: number): number {
     const counts = new Map<string, number>();
     const words = wordsOf(text);
@@ -75,7 +75,7 @@ export class PassageIndex<T> {
   }
 }
 
-/** In lower case; a plural counts as its singular. */
+/** Words in lower case; a plural counts as its singular. */
 function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
   return words.map((word) => (word.length > 3 ? word.replace(/(?<=[^s])s$/, '') : word));

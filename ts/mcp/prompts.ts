@@ -1,4 +1,4 @@
-/** Prompts: how to write SQL here, to get to know a table, to find out why a query is slow. */
+/** Prompts: writing SQL for this database, exploring a table, and diagnosing a slow query. */
 import { completable } from '@modelcontextprotocol/sdk/server/completable.js';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { GetPromptResult } from '@modelcontextprotocol/sdk/types.js';
@@ -128,13 +128,13 @@ async function planText(setting: Setting, sql: string, signal: AbortSignal): Pro
   }
 }
 
-/** A fence that the text does not end. */
+/** A fence longer than any inside the text. */
 function fenceFor(text: string): string {
   const longest = Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
   return '`'.repeat(Math.max(3, longest + 1));
 }
 
-/** The manual of the dialect goes along. */
+/** Includes the SQL reference as a resource. */
 function promptOf(parts: readonly string[], { documents }: Setting): GetPromptResult {
   const text = parts.filter((part) => part !== '').join('\n\n');
   const manual = documents.page(PRIMER);

@@ -1,4 +1,4 @@
-/** Tools that run SQL: query, explain, check_query and, where writing is granted, execute. */
+/** Tools that run SQL: query, explain and check_query, and execute if writing is allowed. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 
@@ -9,7 +9,7 @@ import { addTool, type Answer } from './tool.js';
 
 const DEFAULT_ROWS = 100;
 const MAX_PARAMETERS = 1_000;
-/** UTF-16 units. */
+/** In UTF-16 code units. */
 const MAX_STATEMENT_LENGTH = 1_000_000;
 const EXPLAIN = 'EXPLAIN ';
 const EXPLAIN_ANALYZE = 'EXPLAIN ANALYZE ';
@@ -188,7 +188,7 @@ function addExplain(server: McpServer, setting: Setting): void {
   });
 }
 
-/** Positions count in the statement as the agent wrote it. */
+/** Moves positions to those in the statement that the agent sent. */
 function movedBack(error: unknown, units: number): unknown {
   if (!(error instanceof DatabaseError) || error.start === undefined) {
     return error;

@@ -1,6 +1,6 @@
 /**
- * Runs a statement for an agent: within the limits, cancelled when its client waits no more.
- * What an answer leaves out, it says.
+ * Runs a statement for an agent, within its limits. It is cancelled when the client no longer
+ * waits. The response states what was omitted.
  */
 import {
   type ExecuteReply,
@@ -16,7 +16,7 @@ import {
 import { ToolError } from './failure.js';
 import type { Limits } from './setting.js';
 
-/** Units of a value that are shown. */
+/** Maximum characters shown of a value. */
 const MAX_VALUE_LENGTH = 4096;
 
 export type ParameterValue = string | number | boolean | null;
@@ -25,9 +25,9 @@ interface Question {
   readonly sql: string;
   readonly parameters?: readonly ParameterValue[] | undefined;
   readonly skip?: number | undefined;
-  /** Rows at most. */
+  /** Maximum number of rows. */
   readonly take: number;
-  /** Whether all rows are counted. */
+  /** Whether to count all rows. */
   readonly counts?: boolean | undefined;
 }
 
@@ -40,19 +40,19 @@ export interface Rows {
   readonly description: StatementDescription;
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly unknown[])[];
-  /** Whether there are more rows than these. */
+  /** Whether more rows exist. */
   readonly hasMore: boolean;
-  /** Bytes of a row that alone does not fit, null where all that was asked for fits. */
+  /** Bytes of a single row that exceeds the limit; `null` if all requested rows fit. */
   readonly largeRowBytes: number | null;
-  /** Whether rows were left out because of their bytes. */
+  /** Whether rows were omitted because of the byte limit. */
   readonly isFull: boolean;
   readonly shortened: number;
-  /** All rows, where they were counted. */
+  /** Number of all rows, if they were counted. */
   readonly total: number | null;
   readonly affected: number;
 }
 
-/** What a caller has of a statement: its time, and whether its client still waits. */
+/** Limits of the caller: its timeout, and the signal that its client disconnected. */
 export interface Waiting {
   readonly limits: Limits;
   readonly timeoutMs: number;
@@ -86,7 +86,7 @@ export async function run(session: Session, question: Question, waiting: Waiting
   }
 }
 
-/** One row more than are shown tells whether there are more. */
+/** Requests one extra row, to detect whether more rows exist. */
 function rowOptions({ skip, take, counts }: Question): RowOptions {
   return {
     rows: { format: 'json', quoteLargeNumbers: true },
@@ -134,13 +134,13 @@ async function collect(
     isFull: kept.isFull,
     largeRowBytes: kept.rows.length === 0 ? kept.largeRowBytes : null,
     shortened: kept.shortened,
-    // Where not all were counted, the end of the rows tells how many there are.
+    // If not all rows were counted but the end was reached, the total is still known.
     total: summary === null || (kept.hasMore && !counts) ? null : summary.rowsTotal,
     affected: summary?.rowsAffected ?? 0,
   };
 }
 
-/** The rows that fit. */
+/** The rows within the limits. */
 class KeptRows {
   readonly rows: unknown[][] = [];
   hasMore = false;
@@ -157,7 +157,7 @@ class KeptRows {
     this.#bytesLeft = bytes;
   }
 
-  /** False when nothing more is taken. */
+  /** Returns false if no more rows are accepted. */
   add(bytes: Buffer): boolean {
     for (const row of parseRows(bytes)) {
       if (this.rows.length === this.#take) {
@@ -194,19 +194,19 @@ class KeptRows {
       return text;
     }
     this.shortened += 1;
-    // Half of a pair is no character.
+    // Do not split a surrogate pair.
     const end = /[\uD800-\uDBFF]/.test(text.charAt(MAX_VALUE_LENGTH - 1)) ? 1 : 0;
     return `${text.slice(0, MAX_VALUE_LENGTH - end)}… (${text.length} characters)`;
   }
 }
 
-/** Where JSON's readers would round it, it stays a text. */
+/** A number that JSON parsers would round remains a string. */
 function numberOf(text: string): number | string {
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : text;
 }
 
-/** A piece of rows begins with a comma where rows were before it. */
+/** A chunk starts with a comma if rows precede it. */
 function parseRows(bytes: Buffer): unknown[][] {
   const text = bytes.toString('utf8').replace(/^,/, '');
   return JSON.parse(`[${text}]`) as unknown[][];

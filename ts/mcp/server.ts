@@ -1,4 +1,4 @@
-/** The server that agents talk to: tools, resources and prompts over one setting. */
+/** The MCP server: registers tools, resources and prompts. */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/types.js';
 
@@ -9,7 +9,7 @@ import type { Setting } from './setting.js';
 import { addTableResources } from './table-resources.js';
 import { addTableTools } from './table-tools.js';
 
-/** Elements of all arrays and objects in the arguments of a call. */
+/** Maximum elements of all arrays and objects in the arguments of a call. */
 const MAX_ELEMENTS = 10_000;
 
 const INSTRUCTIONS =
@@ -17,7 +17,7 @@ const INSTRUCTIONS =
   'describe_table; read time-series.md with read_doc before the first query with SAMPLE BY, ' +
   `LATEST ON, ASOF JOIN or intervals; ask search_docs about what is refused. ${DATA_IS_DATA}`;
 
-/** Answers of clients to questions of the server, of which there are none. */
+/** Rejects responses from clients, since the server sends no requests. */
 const NO_ANSWERS: jsonSchemaValidator = {
   getValidator: () => () => ({
     valid: false,

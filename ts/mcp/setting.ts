@@ -1,8 +1,8 @@
-/** What a request of an agent comes with. Nothing here knows of HTTP. */
+/** Context of an agent's request. This module knows nothing of HTTP. */
 import type { Session } from '../session/index.js';
 import type { Documents } from './documents.js';
 
-/** What one answer, and one statement, may take. */
+/** Limits of one response and one statement. */
 export interface Limits {
   readonly rows: number;
   readonly bytes: number;
@@ -10,9 +10,9 @@ export interface Limits {
 }
 
 export interface Setting {
-  /** A session of the user who asks; one that is read-only is refused whatever writes. */
+  /** Opens a session of the requesting user; a read-only session refuses writes. */
   readonly open: (access: 'read' | 'write') => Session;
-  /** Whether writing was granted, as far as the rights of the user go. */
+  /** Whether writing was requested and allowed, within the user's rights. */
   readonly mayWrite: boolean;
   readonly limits: Limits;
   readonly documents: Documents;

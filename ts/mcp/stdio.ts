@@ -1,7 +1,7 @@
 /**
- * `tidemark mcp`: carries the messages of an agent's client, a line of standard input each, to POST
- * /mcp of a running server, and the answers back. It knows no tools: they, the login and the rights
- * are the server's.
+ * `tidemark mcp`: forwards the messages of an agent's client, one line of standard input each, to
+ * POST /mcp of a running server, and returns the responses. The server provides the tools, the
+ * login and the rights.
  */
 import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import {
@@ -14,26 +14,26 @@ import {
 
 import { Lines } from './lines.js';
 
-/** One line of the client: as much as a statement may have; the server takes less. */
+/** Maximum bytes of a client line: those of a statement. The server's limit is lower. */
 const MAX_LINE_BYTES = 17 * 1024 * 1024;
-/** Of JSON-RPC: the server's own failures. */
+/** JSON-RPC code for errors of the server. */
 const SERVER_ERROR = -32_000;
 const UNAUTHORISED = 401;
 const ACCEPTED = 202;
 
 export interface StdioOptions {
-  /** Of the server: `http://127.0.0.1:9000`, with the path its interface is below. */
+  /** URL of the server: `http://127.0.0.1:9000`, with the base path of its interface. */
   readonly url: string;
-  /** Empty: no login. */
+  /** Empty for no login. */
   readonly authorization: string;
   readonly mayWrite: boolean;
 }
 
-/** The number of a request, first or last in its line as programs write it. */
+/** The id of a request, first or last in its line as programs write it. */
 const FIRST_ID = /^\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/;
 const LAST_ID = /,\s*"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 
-/** Resolves when the client has closed its side. */
+/** Resolves when the client has closed its input. */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { stdin, stdout } = process;
   const bridge = new Bridge(options, (message) => stdout.write(serializeMessage(message)));
@@ -58,7 +58,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   });
   const gone = new Promise<void>((resolve) => {
     stdin.once('close', resolve).once('end', resolve);
-    // The client reads no more.
+    // The client stopped reading.
     stdout.once('error', () => {
       resolve();
     });
@@ -80,7 +80,7 @@ class Bridge {
   readonly #options: StdioOptions;
   readonly #address: string;
   readonly #send: Send;
-  /** Those without an answer, by their number. */
+  /** Requests without a response, by id. */
   readonly #waiting = new Map<string | number, AbortController>();
   #protocolVersion: string | null = null;
 
@@ -94,13 +94,13 @@ class Bridge {
     if (isJSONRPCRequest(message)) {
       await this.#carry(message);
     } else if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') {
-      // The server cancels what its client does not wait for.
+      // The server cancels requests whose client disconnects.
       this.#waiting.get(message.params?.['requestId'] as string | number)?.abort();
     }
-    // No other notification changes anything at the server.
+    // Other notifications have no effect at the server.
   }
 
-  /** Ends what is on its way. */
+  /** Aborts all pending requests. */
   close(): void {
     for (const one of this.#waiting.values()) {
       one.abort();
@@ -155,7 +155,7 @@ class Bridge {
     };
   }
 
-  /** Later requests say what the first one agreed on. */
+  /** Later requests repeat the protocol version that the first one negotiated. */
   #note({ method }: JSONRPCRequest, reply: JSONRPCMessage): void {
     if (method === 'initialize' && 'result' in reply) {
       const version = reply.result['protocolVersion'];
@@ -194,7 +194,7 @@ function messageOf(text: string): JSONRPCMessage | null {
   }
 }
 
-/** To a call of a tool it is what the tool says: agents read that. */
+/** For a tool call the error is the tool's result, because agents read that. */
 function refusal({ id, method }: JSONRPCRequest, message: string): JSONRPCMessage {
   if (method === 'tools/call') {
     const result = { content: [{ type: 'text', text: message }], isError: true };

@@ -8,7 +8,7 @@ import { describeTable, namesOf } from './table-tools.js';
 const SCHEME = 'tidemark://tables/';
 const JSON_TYPE = 'application/json';
 const MAX_LISTED = 1_000;
-/** The protocol has no room for more values of an argument. */
+/** Maximum completion values in the protocol. */
 const MAX_COMPLETIONS = 100;
 
 export function addTableResources(server: McpServer, setting: Setting): void {
@@ -35,7 +35,7 @@ export function addTableResources(server: McpServer, setting: Setting): void {
   });
 }
 
-/** Names of tables that begin so. */
+/** Table names with this prefix. */
 export async function completions(setting: Setting, start: string): Promise<string[]> {
   const never = new AbortController();
   return await namesOf(setting, start, MAX_COMPLETIONS, never.signal);

@@ -1,4 +1,4 @@
-/** Tools that tell of tables and views. What the user may not see, the catalog leaves out. */
+/** Tools that describe tables and views. The catalog hides those that the user may not see. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 
@@ -27,7 +27,7 @@ const TABLE = z
   .max(1_000)
   .describe('Name of a table or view, as it is: without quotes around it.');
 
-/** What SHOW CREATE names them. */
+/** The keyword of each kind in SHOW CREATE. */
 const DDL_WORDS: Readonly<Record<string, string>> = {
   table: 'TABLE',
   view: 'VIEW',
@@ -35,7 +35,7 @@ const DDL_WORDS: Readonly<Record<string, string>> = {
   'live view': 'LIVE VIEW',
 };
 
-/** What there is by name; figures are null for those who may not read the rows. */
+/** Tables and views by name; figures are null for users who may not read the rows. */
 const LISTED =
   'SELECT * FROM (SELECT table_name, table_type, designatedTimestamp, partitionBy, dedup, ' +
   'table_row_count, table_min_timestamp, table_max_timestamp FROM tables() ' +
@@ -185,7 +185,7 @@ export async function describeTable(
   };
 }
 
-/** The first items, as many as fit, one at the least. */
+/** The first items that fit the limit, but at least one. */
 function withinBytes<T>(items: readonly T[], bytes: number): { kept: T[]; isCut: boolean } {
   const kept: T[] = [];
   let left = bytes;
@@ -199,7 +199,7 @@ function withinBytes<T>(items: readonly T[], bytes: number): { kept: T[]; isCut:
   return { kept, isCut: false };
 }
 
-/** Names that begin with `start`, in any letter case. */
+/** Names that begin with `start`, ignoring case. */
 export async function namesOf(
   setting: Setting,
   start: string,
@@ -219,7 +219,7 @@ export async function namesOf(
 
 type Ask = (sql: string, parameters?: readonly string[]) => Promise<Rows>;
 
-/** For the server's own use: what a table is, whole. */
+/** Internal queries: read the complete description of a table. */
 function asking(setting: Setting, signal: AbortSignal): Ask {
   const limits = { ...setting.limits, bytes: CATALOG_BYTES };
   const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
@@ -227,7 +227,7 @@ function asking(setting: Setting, signal: AbortSignal): Ask {
     run(setting.open('read'), { sql, parameters, take: MAX_COLUMNS }, waiting);
 }
 
-/** It takes the right to read all of the table. */
+/** Requires the right to read the whole table. */
 async function ddlOf(
   setting: Setting,
   kind: unknown,

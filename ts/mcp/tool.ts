@@ -1,11 +1,11 @@
-/** How tools are registered: what goes wrong in one is its answer, never an error of protocol. */
+/** Registers tools. An error in a tool becomes its result, never a protocol error. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 
 import { failureText } from './failure.js';
 
-/** Structured, and the same as text for clients that read only that. */
+/** A structured result; the text form for simple clients has the same content. */
 export type Answer = Readonly<Record<string, unknown>>;
 
 interface Tool<Input extends z.ZodRawShape> {
@@ -13,7 +13,7 @@ interface Tool<Input extends z.ZodRawShape> {
   readonly description: string;
   readonly input: Input;
   readonly output: z.ZodRawShape;
-  /** Absent: it only reads. */
+  /** Absent if the tool only reads. */
   readonly writes?: boolean;
 }
 

@@ -1,20 +1,20 @@
-/** What is kept of a notebook, and what people learn of it. */
+/** Stored notebooks, and their representation for users. */
 import { DatabaseError } from '../session/index.js';
 
-/** Who asks. */
+/** The requesting user. */
 export interface Person {
-  /** Tells people apart, whatever they are called. */
+  /** Identifies the user, whatever their name. */
   readonly key: string;
   readonly name: string;
-  /** Keys of the groups that the person is in. */
+  /** Keys of the user's groups. */
   readonly groups: readonly string[];
-  /** Has the rights of every owner. */
+  /** Whether the user has the rights of every owner. */
   readonly isAdmin: boolean;
 }
 
 type ShareAccess = 'read' | 'write';
 
-/** A user, a service account or a group that may read or write. */
+/** A user, service account or group with read or write access. */
 export interface Share {
   readonly key: string;
   readonly kind: string;
@@ -26,41 +26,41 @@ export interface Version {
   readonly number: number;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Who saved it. */
+  /** The user who saved it. */
   readonly by: string;
   readonly title: string;
-  /** As kept: compressed. */
+  /** Compressed size. */
   readonly bytes: number;
-  /** SHA-256 of the text, in hexadecimal. */
+  /** SHA-256 of the text in hexadecimal. */
   readonly digest: string;
 }
 
-/** A notebook without its texts; one record. */
+/** The record of a notebook, without its texts. */
 export interface StoredNotebook {
   readonly id: string;
   readonly owner: Pick<Person, 'key' | 'name'>;
-  /** The oldest first; the last is the current one. Never empty. */
+  /** Oldest first; the last is current. Never empty. */
   readonly versions: readonly Version[];
   readonly shares: readonly Share[];
-  /** Those who have this, and may log in, may read. */
+  /** Anyone who has this token and may log in may read. */
   readonly link: string | null;
 }
 
-/** What may be done with a notebook: `own` is everything. */
+/** Access to a notebook; `own` includes everything. */
 export type Reach = 'own' | ShareAccess;
 
-/** A notebook as its readers see it in a list. */
+/** A notebook in the list of a user. */
 export interface Listed {
   readonly id: string;
   readonly title: string;
   readonly owner: string;
-  /** Whether it is the asking person's own. */
+  /** Whether the requesting user owns it. */
   readonly mine: boolean;
   readonly access: Reach;
   readonly version: number;
   readonly changed: string;
   readonly changedBy: string;
-  /** For its owner alone, as is the link. */
+  /** Only for the owner, like the link. */
   readonly shares?: readonly Pick<Share, 'kind' | 'name' | 'access'>[];
   readonly link?: string | null;
 }
@@ -73,7 +73,7 @@ export function current({ versions }: StoredNotebook): Version {
   return last;
 }
 
-/** What `person` may do; null: nothing, not even know of it. */
+/** The access of `person`; `null` for none, not even to its existence. */
 export function reachOf(notebook: StoredNotebook, person: Person): Reach | null {
   if (person.isAdmin || notebook.owner.key === person.key) {
     return 'own';
@@ -106,10 +106,10 @@ export function listed(notebook: StoredNotebook, person: Person, access: Reach):
   };
 }
 
-/** Why something cannot be done with a notebook. */
+/** Why an operation on a notebook is refused. */
 export class NotebookRefusal extends Error {
   readonly reason: 'invalid' | 'denied' | 'absent' | 'outdated' | 'too large' | 'full';
-  /** Of `outdated`: what there is instead. */
+  /** For `outdated`: the current version. */
   readonly now: Listed | undefined;
 
   constructor(reason: NotebookRefusal['reason'], message: string, now?: Listed) {
@@ -121,7 +121,7 @@ export class NotebookRefusal extends Error {
 }
 
 const MAX_TITLE_LENGTH = 80;
-/** Line ends, and characters that turn the direction of a text or are not to be seen. */
+/** Line ends, and characters that change text direction or are invisible. */
 const UNFIT = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u;
 
 export function checkTitle(title: string): string {

@@ -1,7 +1,6 @@
 /**
- * Notebooks in the database: for each a record of what is known of it, and the texts of its
- * versions. What is known is in memory, the texts are read when they are asked for. Every change is
- * one commit, and one change follows the other.
+ * Notebooks in the database: one record per notebook, and the texts of its versions. Records are in
+ * memory; texts are read on demand. Each change is one commit, and changes are sequential.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -24,12 +23,12 @@ import {
 
 const RECORD_KIND = 'notebook';
 const TEXT_KIND = 'notebook text ';
-/** Records are read a kind at a time: texts are spread over so many. */
+/** Records are loaded by kind, so texts are distributed over this many kinds. */
 const SHELVES = 64;
-/** What a notebook and a version take beside their texts. */
+/** Bytes counted for a notebook and for a version, besides their texts. */
 const NOTEBOOK_BYTES = 512;
 const VERSION_BYTES = 256;
-/** Versions of one notebook that are kept take no more. */
+/** Maximum bytes of the retained versions of a notebook. */
 const HISTORY_BYTES = 4 * 1024 * 1024;
 const MAX_SHARES = 100;
 const ID_BYTES = 9;
@@ -38,24 +37,24 @@ const LINK_BYTES = 24;
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
-/** The part of the database that keeps records. */
+/** The part of the database API that stores records. */
 export interface Records {
   loadRecords(kind: string): Promise<Map<string, Buffer>>;
   commitRecords(kind: string, changes: ReadonlyMap<string, Buffer | null>): Promise<bigint>;
 }
 
 export interface NotebookLimits {
-  /** Of one text. */
+  /** Per text. */
   readonly textBytes: () => number;
-  /** Of one owner. */
+  /** Per owner. */
   readonly count: () => number;
   readonly ownerBytes: () => number;
   readonly versions: () => number;
-  /** Of everyone. */
+  /** For all users. */
   readonly totalBytes: () => number;
 }
 
-/** With its text. */
+/** A notebook with its text. */
 interface OpenedNotebook extends Listed {
   readonly text: string;
 }
@@ -65,7 +64,7 @@ export class NotebookStore {
   readonly #limits: NotebookLimits;
   readonly #now: () => number;
   readonly #notebooks = new Map<string, StoredNotebook>();
-  /** Identifiers by link. */
+  /** Notebook ids by link. */
   readonly #links = new Map<string, string>();
   #totalBytes = 0;
   #opened: Promise<void> | undefined;
@@ -77,7 +76,7 @@ export class NotebookStore {
     this.#now = now;
   }
 
-  /** What `person` may see, the latest change first. */
+  /** The notebooks that `person` may see, most recently changed first. */
   async list(person: Person): Promise<readonly Listed[]> {
     await this.#open();
     return [...this.#notebooks.values()]
@@ -88,7 +87,7 @@ export class NotebookStore {
       .sort((left, right) => (left.changed < right.changed ? 1 : -1));
   }
 
-  /** The current version, or an older one, which only those who may write see. */
+  /** Returns the current version, or an older one, which requires write access. */
   async read(person: Person, id: string, version?: number): Promise<OpenedNotebook> {
     await this.#open();
     const { notebook, access } = this.#find(person, id, version === undefined ? 'read' : 'write');
@@ -101,7 +100,7 @@ export class NotebookStore {
     return { ...listed(notebook, person, access), title: found.title, version: wanted, text };
   }
 
-  /** The current version; without its text where that is the one that is `known`. */
+  /** Returns the current version; without its text if its number is `known`. */
   async look(person: Person, id: string, known: number): Promise<Listed | OpenedNotebook> {
     await this.#open();
     const { notebook, access } = this.#find(person, id, 'read');
@@ -109,7 +108,7 @@ export class NotebookStore {
     return isKnown ? listed(notebook, person, access) : await this.read(person, id);
   }
 
-  /** What a link leads to. */
+  /** Returns the notebook of a link. */
   async readLinked(person: Person, link: string): Promise<OpenedNotebook> {
     await this.#open();
     const notebook = this.#notebooks.get(this.#links.get(link) ?? '');
@@ -144,7 +143,7 @@ export class NotebookStore {
     });
   }
 
-  /** Makes the next version of what was `based` when it was changed. */
+  /** Saves a new version of a notebook that was edited at version `based`. */
   async save(
     person: Person,
     { id, based, title, text }: { id: string; based: number; title: string; text: string },
@@ -154,7 +153,7 @@ export class NotebookStore {
       const { notebook, access } = this.#find(person, id, 'write');
       const now = current(notebook);
       if (now.digest === version.facts.digest && now.title === version.facts.title) {
-        // Nothing is new, or an answer was lost and the same is sent again.
+        // Nothing changed, or the client retries after a lost response.
         return listed(notebook, person, access);
       }
       if (now.number !== based) {
@@ -168,7 +167,7 @@ export class NotebookStore {
     });
   }
 
-  /** Replaces whom it is shared with, and makes or takes away its link. */
+  /** Replaces the shares, and creates or removes the link. */
   async share(
     person: Person,
     id: string,
@@ -190,7 +189,7 @@ export class NotebookStore {
   async remove(person: Person, id: string): Promise<Listed> {
     return await this.#change(async () => {
       const { notebook, access } = this.#find(person, id, 'own');
-      // The texts go last: without a record nothing finds them.
+      // Texts are removed last: without its record, a text cannot be found.
       await this.#records.commitRecords(RECORD_KIND, new Map([[id, null]]));
       this.#forget(notebook);
       const texts = notebook.versions.map(({ number }): [string, null] => [key(id, number), null]);
@@ -237,7 +236,7 @@ export class NotebookStore {
     return { facts, bytes };
   }
 
-  /** The newest versions, as many as are kept; the current one always. */
+  /** The newest versions within the limits, but at least the current one. */
   #kept(versions: readonly Version[]): readonly Version[] {
     const kept = versions.slice(-Math.max(1, this.#limits.versions()));
     let bytes = kept.reduce((sum, version) => sum + version.bytes, 0);
@@ -258,7 +257,7 @@ export class NotebookStore {
       const texts = new Map<string, Buffer | null>([[key(id, current(next).number), text]]);
       const kept = new Set(next.versions.map(({ number }) => number));
       const gone = (before?.versions ?? []).filter(({ number }) => !kept.has(number));
-      // A text without a record is found by nothing: the next save replaces it.
+      // A text without a record cannot be found; the next save replaces it.
       await this.#records.commitRecords(shelfOf(id), texts);
       await this.#commit(next);
       if (gone.length > 0) {

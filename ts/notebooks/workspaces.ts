@@ -1,7 +1,8 @@
 /**
- * The workspace of each user who logs in: tabs, drafts and query log of the console, as entries
- * whose content only the console understands. An entry has the time of its last change; of two
- * changes the later one is stored, so that several windows can write. Only its user reads it.
+ * The workspace of each user who logs in: tabs, drafts and query log of the console. It consists of
+ * entries whose content only the console interprets. Each entry has the time of its last change. Of
+ * two changes the later one is stored, so that several windows can write. Only its user can read
+ * it.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -12,35 +13,38 @@ import { NotebookRefusal } from './model.js';
 import type { Records } from './store.js';
 
 const RECORD_KIND = 'workspace';
-/** The entry that holds what identifies and encrypts a workspace; a client never writes it. */
+/** The entry with the id and the encryption key of a workspace; clients never write it. */
 const IDENTITY = 'identity';
 const ID_BYTES = 12;
 const KEY_BYTES = 32;
 const MAX_ENTRIES = 2000;
 const LOG = 'log/';
 const ENTRY_NAME = /^(?:tab|log)\/[\w.-]{1,80}$/;
-/** What an entry takes beside its content. */
+/** Bytes counted for an entry, besides its content. */
 const ENTRY_BYTES = 128;
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
 interface WorkspaceLimits {
-  /** Of one user, compressed. */
+  /** Per user, compressed. */
   readonly userBytes: () => number;
-  /** Of all users, compressed. */
+  /** For all users, compressed. */
   readonly totalBytes: () => number;
 }
 
-/** What a client needs to write to the workspace, and to encrypt what it leaves in a browser. */
+/**
+ * Data that a client needs to write to the workspace, and to encrypt the data it stores in the
+ * browser.
+ */
 interface Identity {
   readonly id: string;
-  /** 256 bits as base64. */
+  /** 256 bits in base64. */
   readonly key: string;
 }
 
 interface OpenedWorkspace extends Identity {
-  /** Content by name, as it was written. */
+  /** Content by name, as the client wrote it. */
   readonly entries: Readonly<Record<string, unknown>>;
 }
 
@@ -84,7 +88,9 @@ export class WorkspaceStore {
     return { ...identity, entries };
   }
 
-  /** `id` is that of the workspace that was read: a page of another user writes nothing here. */
+  /**
+   * `id` must be that of the workspace that was read, so that a page of another user cannot write.
+   */
   async write(user: string, id: string, { put, remove }: WorkspaceChanges): Promise<void> {
     const invalid = [...put.keys(), ...remove].find((name) => !ENTRY_NAME.test(name));
     if (invalid !== undefined) {
@@ -148,7 +154,7 @@ export class WorkspaceStore {
     this.#totalBytes += growth;
   }
 
-  /** The oldest entries of the log that give way, so that drafts can always be saved. */
+  /** The oldest log entries to remove, so that drafts can always be saved. */
   #oldLog(entries: Entries): readonly string[] {
     let bytes = sizeOf(entries) - this.#limits.userBytes();
     let count = entries.size - MAX_ENTRIES;
@@ -188,7 +194,7 @@ export class WorkspaceStore {
     }
   }
 
-  /** One change after the other, on what is stored. */
+  /** Runs changes sequentially, after the stored state is loaded. */
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(async () => {
       this.#loaded ??= this.#load().catch((error: unknown) => {
@@ -228,7 +234,7 @@ function sizeOf(entries: Entries | undefined): number {
   );
 }
 
-/** The time of the change as digits, a line feed, the content. */
+/** Encodes the time of the change in digits, a line feed, and the content. */
 function encoded({ changed, bytes }: Entry): Buffer {
   return Buffer.concat([Buffer.from(`${changed}\n`), bytes]);
 }

@@ -1,10 +1,13 @@
-/** Events that clients can cause at will: so many lines a minute, and how many more there were. */
+/**
+ * Limits events that clients can cause: a maximum number of lines per minute, and a count of the
+ * others.
+ */
 import type { Logger } from './logger.js';
 
 const WINDOW_MS = 60_000;
 const MAX_LINES = 60;
 
-/** What one event is called, and those that were only counted. */
+/** Event names: of a single event, and of the count. */
 interface BoundedEvents {
   readonly one: string;
   readonly more: string;
@@ -34,7 +37,7 @@ export class BoundedLog {
     }
   }
 
-  /** Tells what was only counted. */
+  /** Logs the number of omitted events. */
   flush(): void {
     clearTimeout(this.#timer ?? undefined);
     this.#timer = null;
@@ -46,7 +49,7 @@ export class BoundedLog {
   }
 }
 
-/** Refused logins. */
+/** Log of refused logins. */
 export function refusedLogins(logger: Pick<Logger, 'info'>): BoundedLog {
   return new BoundedLog(logger, { one: 'login_failed', more: 'logins_failed' });
 }

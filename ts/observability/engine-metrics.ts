@@ -1,4 +1,4 @@
-/** What the figures of the engine mean; it counts them, and knows their names alone. */
+/** Descriptions of the engine's metrics; the engine only counts them by name. */
 import type { MetricMeaning, MetricsRegistry } from './metrics.js';
 
 function counter(help: string): MetricMeaning {
@@ -32,7 +32,7 @@ const MEANINGS: Readonly<Record<string, MetricMeaning>> = {
   dropped_log_lines_total: counter('Lines of the log that were dropped, because they were many.'),
 };
 
-/** `read` tells all figures at once. */
+/** `read` returns all values together. */
 export function registerEngineMetrics(
   registry: MetricsRegistry,
   read: () => Readonly<Record<string, number>>,

@@ -1,4 +1,4 @@
-/** Limits of the host below which a growing database runs into trouble. */
+/** Host limits that are too low for a growing database. */
 import { readFileSync } from 'node:fs';
 
 interface HostWarning {
@@ -8,13 +8,13 @@ interface HostWarning {
 
 interface HostLimit {
   readonly tag: string;
-  /** As the warning names it. */
+  /** Name in the warning. */
   readonly name: string;
   readonly path: string;
   readonly pattern: RegExp;
 }
 
-/** What the documentation of the peer asks for, too. */
+/** QuestDB's documentation recommends the same. */
 const RECOMMENDED = 1_048_576;
 
 const LIMITS: readonly HostLimit[] = [
@@ -38,7 +38,7 @@ const LIMITS: readonly HostLimit[] = [
   },
 ];
 
-/** What an operator should raise; nothing where the system does not tell. */
+/** Returns the limits that an operator should raise; empty if the system does not report them. */
 export function hostWarnings(read: (path: string) => string = readText): HostWarning[] {
   return LIMITS.flatMap(({ tag, name, path, pattern }) => {
     const found = pattern.exec(read(path))?.[1];

@@ -1,4 +1,4 @@
-/** Structured log lines, metrics, and what the host lacks. */
+/** Structured logging, metrics and host limits. */
 export { BoundedLog, refusedLogins } from './bounded-log.js';
 export { hostWarnings } from './host-limits.js';
 export { createLogger, type Logger } from './logger.js';

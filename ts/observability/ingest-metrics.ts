@@ -1,4 +1,4 @@
-/** What came in by which protocol: rows, bytes, commits, errors. */
+/** Ingestion metrics by protocol: rows, bytes, commits and errors. */
 import type { Counter, Histogram, MetricsRegistry } from './metrics.js';
 
 /** The counters of one protocol. */
@@ -8,11 +8,11 @@ export interface ProtocolMetrics {
   readonly commits: Counter;
   readonly errors: Counter;
   readonly commitSeconds: Histogram;
-  /** From the beginning of a request to its answer; of a protocol without answers nothing. */
+  /** From the start of a request to its response; `null` for a protocol without responses. */
   readonly requestSeconds: Histogram | null;
 }
 
-/** Ways in; each has its counters from the start, so that rates begin at zero. */
+/** Ingestion protocols. Each has its counters from the start, so that rates begin at zero. */
 type IngestProtocol = 'line_http' | 'line_tcp' | 'qwp';
 
 export class IngestMetrics {

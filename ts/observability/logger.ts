@@ -1,8 +1,8 @@
 /**
- * One JSON line per event: time, level, component, event, fields. Secrets are masked, control
- * characters escaped (a log is read in terminals), long lines cut.
+ * One JSON line per event: time, level, component, event and fields. Secrets are masked, control
+ * characters are escaped (logs are read in terminals), and long lines are truncated.
  *
- * error: someone must act; warn: degraded; info: lifecycle; debug: statements.
+ * error: requires action; warn: degraded; info: lifecycle; debug: statements.
  */
 
 const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
@@ -11,7 +11,7 @@ type LogFields = Readonly<Record<string, unknown>>;
 
 const MAX_LINE_LENGTH = 8 * 1024;
 const SENSITIVE_NAME = /password|passwd|secret|token|authorization|cookie|credential/i;
-/** `PASSWORD 'x'`, `password=x`, `Bearer x`, `code=x` inside texts. */
+/** Matches `PASSWORD 'x'`, `password=x`, `Bearer x` and `code=x` inside strings. */
 const SENSITIVE_TEXT = new RegExp(
   '\\b(password|secret|token|code|authorization)(\\s*[=:]\\s*|\\s+)' +
     "('(?:[^']|'')*'|\"[^\"]*\"|[^\\s&,;]+)",
@@ -26,14 +26,14 @@ export interface Logger {
   warn(event: string, fields?: LogFields): void;
   info(event: string, fields?: LogFields): void;
   debug(event: string, fields?: LogFields): void;
-  /** The same sink under another component name. */
+  /** A logger with the same sink and a different component name. */
   child(component: string): Logger;
 }
 
 interface LoggerOptions {
   readonly level: LogLevel;
   readonly component?: string;
-  /** Takes one line with its line end. */
+  /** Writes one line, including its line end. */
   readonly write: (line: string) => void;
   readonly now?: () => Date;
 }
@@ -94,7 +94,7 @@ function redactValue(value: unknown): unknown {
   return typeof value === 'string' ? redactText(value) : value;
 }
 
-/** Masks what looks like a credential in a statement or an address. */
+/** Masks credentials in SQL text or URLs. */
 function redactText(text: string): string {
   return text
     .replace(BEARER_TEXT, (_, scheme: string) => `${scheme} ${MASK}`)
@@ -111,7 +111,7 @@ function plainValue(_name: string, value: unknown): unknown {
   return value;
 }
 
-/** JSON leaves DEL, the C1 controls and the two Unicode line ends as they are. */
+/** JSON does not escape DEL, the C1 controls and the two Unicode line ends. */
 function escapeControls(json: string): string {
   return json.replace(
     /[\u007f-\u009f\u2028\u2029]/g,

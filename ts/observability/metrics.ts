@@ -1,6 +1,6 @@
 /**
- * Counters, gauges and histograms, printed as Prometheus text. Names carry their unit last; labels
- * say of which protocol, and the like. `docs/metrics.md` is written from what is registered.
+ * Counters, gauges and histograms, exported in Prometheus text format. Names end with their unit;
+ * labels name the protocol and similar. `docs/metrics.md` is generated from the registered metrics.
  */
 
 export class Counter {
@@ -15,14 +15,14 @@ export class Counter {
   }
 }
 
-/** Upper bounds of what took so many seconds, from a small query to a long export. */
+/** Bucket bounds in seconds, from a small query to a long export. */
 const SECONDS = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ] as const;
 
-/** How long things took, in seconds. */
+/** A histogram of durations in seconds. */
 export class Histogram {
-  /** By bound, and behind them those beyond all. */
+  /** Counts by bucket; the last counts values beyond all bounds. */
   readonly #counts = Array<number>(SECONDS.length + 1).fill(0);
   #sum = 0;
 
@@ -35,7 +35,7 @@ export class Histogram {
     this.#sum += seconds;
   }
 
-  /** Each bound with all that is not above it, then the sum and the count. */
+  /** Cumulative counts by bound, then the sum and the count. */
   samples(): readonly Sample[] {
     let count = 0;
     const buckets = this.#counts.map((many, at) => {
@@ -46,25 +46,25 @@ export class Histogram {
   }
 }
 
-/** A number of a metric; `part` is what follows the metric's name. */
+/** A value of a metric; `part` is the suffix of the metric's name. */
 interface Sample {
   readonly part: string;
-  /** Of a bucket: its bound. */
+  /** Bound of a bucket. */
   readonly le?: string;
   readonly value: number;
 }
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What a name means. */
+/** Type and description of a metric. */
 export interface MetricMeaning {
   readonly kind: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
 }
 
-/** A metric, as documents list it. */
+/** A metric as listed in the documentation. */
 interface ListedMetric extends MetricMeaning {
-  /** With its prefix. */
+  /** Including the prefix. */
   readonly name: string;
   readonly labels: readonly string[];
 }
@@ -90,7 +90,7 @@ export class MetricsRegistry {
     this.#add(PREFIX + name, { kind: 'gauge', help }, labels, read);
   }
 
-  /** Of seconds. */
+  /** Registers a histogram of durations in seconds. */
   histogram(name: string, help: string, labels: Labels = {}): Histogram {
     const histogram = new Histogram();
     const samples = (): readonly Sample[] => histogram.samples();
@@ -98,17 +98,17 @@ export class MetricsRegistry {
     return histogram;
   }
 
-  /** Read elsewhere, and named as everyone names it: without the prefix of ours. */
+  /** Registers a metric read by a callback, with a standard name without this server's prefix. */
   common(name: string, meaning: MetricMeaning, read: () => number | null): void {
     this.#add(name, meaning, {}, read);
   }
 
-  /** Read elsewhere. */
+  /** Registers a metric read by a callback. */
   read(name: string, meaning: MetricMeaning, read: () => number | null): void {
     this.#add(PREFIX + name, meaning, {}, read);
   }
 
-  /** What is not known at the moment is left out. */
+  /** A `null` value is omitted. */
   #add(name: string, meaning: MetricMeaning, labels: Labels, read: () => number | null): void {
     this.#addSeries(name, meaning, labels, () => {
       const value = read();
@@ -131,7 +131,7 @@ export class MetricsRegistry {
     family.series.push({ labels, read });
   }
 
-  /** Runs `look` whenever the figures are read, before them. */
+  /** Runs `look` before each export. */
   beforeText(look: () => void): void {
     this.#before.push(look);
   }
@@ -145,7 +145,7 @@ export class MetricsRegistry {
     }));
   }
 
-  /** Prometheus text format 0.0.4. */
+  /** Exports in Prometheus text format 0.0.4. */
   text(): string {
     for (const look of this.#before) {
       look();

@@ -1,4 +1,4 @@
-/** Figures of the process, under the names that Prometheus' own clients give them. */
+/** Process metrics, with the names of Prometheus' client libraries. */
 import { readdirSync } from 'node:fs';
 
 import type { MetricsRegistry } from './metrics.js';

@@ -1,4 +1,4 @@
-/** Every metric of the server, in the order in which it is shown. */
+/** All metrics of the server, in display order. */
 import { statfsSync } from 'node:fs';
 
 import { registerEngineMetrics } from './engine-metrics.js';
@@ -6,24 +6,24 @@ import { IngestMetrics } from './ingest-metrics.js';
 import { type Histogram, MetricsRegistry } from './metrics.js';
 import { registerProcessMetrics } from './process-metrics.js';
 
-/** How statements come in. */
+/** Protocols for statements. */
 type StatementProtocol = 'http' | 'pgwire' | 'qwp';
-/** How long statements took, by protocol. */
+/** Statement durations by protocol. */
 export type StatementMetrics = Readonly<Record<StatementProtocol, Histogram>>;
 
 const LISTENERS = ['http', 'http_min', 'pgwire', 'line_tcp'] as const;
-/** A way in, as labels name it. */
+/** A listener, as named in labels. */
 export type ListenerName = (typeof LISTENERS)[number];
 
-/** Where figures are read. */
+/** Sources of metric values. */
 interface MetricSources {
-  /** Those of the engine, by their names. */
+  /** Engine metrics by name. */
   readonly engine: () => Readonly<Record<string, number>>;
-  /** Open connections; `null`: it does not listen. */
+  /** Number of open connections; `null` if the listener is off. */
   readonly connections: (listener: ListenerName) => number | null;
-  /** Bytes of lines that wait for their commit. */
+  /** Bytes of uncommitted lines. */
   readonly waitingLines: () => number | null;
-  /** A folder of the data. */
+  /** The root directory. */
   readonly root: string;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The PostgreSQL wire protocol. Knows messages, logins and connections; statements take the one
- * path of `ts/session`, and rows are bytes made by the engine.
+ * The PostgreSQL wire protocol: messages, logins and connections. Statements run through
+ * `ts/session`, and the engine encodes rows.
  */
 export { type RunningPgWire, startPgWire } from './server.js';

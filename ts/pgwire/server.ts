@@ -17,72 +17,72 @@ import { Connection, type ConnectionServices } from './connection/connection.js'
 import { Drain } from './connection/drain.js';
 import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 
-/** What the listener needs of the server. */
+/** Dependencies of the listener. */
 interface PgWireServices {
   readonly sessions: SessionHost;
-  /** Receives how long statements took. */
+  /** Records the duration of statements. */
   readonly statements?: { readonly pgwire: Seconds };
   readonly config: Config;
   readonly logger: Logger;
-  /** The users of the database; absent where access control is off. */
+  /** The users of the database; absent without access control. */
   readonly directory?: Directory;
   readonly observer?: LoginObserver;
-  /** Knows people whom the database does not keep. */
+  /** Verifies users that the database does not store. */
   readonly authenticator?: Authenticator;
 }
 
-/** Everything the configuration says, as tests set it without one. */
+/** All settings from the configuration; tests set them directly. */
 export interface PgWireOptions extends PgWireLimits {
-  /** `null`: loopback. */
+  /** `null` for loopback. */
   readonly host: string | null;
   readonly port: number;
   readonly method: LoginMethod;
   readonly readOnly: boolean;
   readonly idleMs: number;
-  /** Time from the connection to the end of its login. */
+  /** Time limit from the connection to the end of its login. */
   readonly loginMs?: number;
-  /** A client that reads nothing for so long is gone. */
+  /** A client that reads nothing for this long counts as gone. */
   readonly stallMs?: number;
-  /** Sessions of other machines must be encrypted. */
+  /** Whether connections from other machines must be encrypted. */
   readonly requireEncryption: boolean;
-  /** Whether connections are handed off to the engine. */
+  /** Whether connections may be handed off to the engine. */
   readonly handsOff?: boolean;
 }
 
-/** What a reload of the configuration may change, for connections to come. */
+/** Limits that a configuration reload can change for new connections. */
 interface PgWireLimits {
   readonly accounts: readonly Account[];
   readonly connectionsMax: number;
-  /** Of one address that is not this machine's; 0: a quarter of all. */
+  /** Maximum connections of one remote address; 0: a quarter of all. */
   readonly addressConnectionsMax?: number | undefined;
-  /** That have not logged in; 0: half of all. */
+  /** Maximum connections without a login; 0: half of all. */
   readonly withoutLoginMax?: number | undefined;
   readonly statementsMax: number;
   readonly messageBytesMax: number;
 }
 
 export interface RunningPgWire {
-  /** As the ready line shows it: `127.0.0.1:8812`. */
+  /** The address as printed in the ready line: `127.0.0.1:8812`. */
   readonly address: string;
   readonly port: number;
-  /** Open ones. */
+  /** Number of open connections. */
   readonly connections: number;
-  /** Takes over what a reload of the configuration changed. */
+  /** Applies settings that a configuration reload changed. */
   reconfigure(): Promise<void>;
-  /** Ends connections that do nothing, refuses new work; resolves when no statement runs. */
+  /** Closes idle connections and refuses new work; resolves when no statement is running. */
   drain(): Promise<void>;
-  /** Running statements are cancelled; their clients receive an error. */
+  /** Cancels running statements; their clients receive an error. */
   interrupt(): void;
-  /** Refuses new connections, and ends every open one. */
+  /** Refuses new connections, and closes every open one. */
   close(): Promise<void>;
 }
 
 const LOGIN_MS = 10_000;
 const STALL_MS = 60_000;
-/** What is on its way to a client when the server closes gets so long. */
+/** Time for outgoing bytes to reach clients when the server closes. */
 const LAST_BYTES_MS = 150;
 
-/** Serves at `pg.net.bind.to`; offers encryption when there are `credentials`. */
+/** Serves at `pg.net.bind.to`; offers encryption if there are `credentials`. */
 export async function startPgWire(
   services: PgWireServices,
   credentials: CredentialStore | null = null,
@@ -91,7 +91,7 @@ export async function startPgWire(
   const listener = await listenPgWire(optionsOf(config), services, credentials);
   return {
     ...listener,
-    // A copy would keep the number of its moment.
+    // A getter, because a copied value would become stale.
     get connections() {
       return listener.connections;
     },
@@ -131,7 +131,7 @@ function limitsOf(config: Config): PgWireLimits {
   };
 }
 
-/** A listener that accepts new limits. */
+/** A listener whose limits can be changed. */
 interface PgWireListener extends Omit<RunningPgWire, 'reconfigure'> {
   reconfigure(limits: PgWireLimits): Promise<void>;
 }
@@ -146,17 +146,10 @@ export async function listenPgWire(
   const connections = new Set<Connection>();
   const log = logger.child('pgwire');
   const { readOnly, idleMs, requireEncryption, handsOff = false } = options;
-  const given = {
-    sessions,
-    observer,
-    authenticator,
-    readOnly,
-    idleMs,
-    requireEncryption,
-    handsOff,
-  };
+  const given = { sessions, observer, authenticator, readOnly, idleMs, requireEncryption };
   const fixed = {
     ...given,
+    handsOff,
     seconds: statements?.pgwire,
     cancels: new CancelBook(),
     logger: log,
@@ -233,7 +226,7 @@ function listen(server: Server, host: string, port: number): Promise<void> {
   });
 }
 
-/** Closes what is still open: its clients have been notified. */
+/** Closes the remaining connections; their clients have been notified. */
 async function closeAll(server: Server, slots: Slots): Promise<void> {
   setTimeout(() => {
     slots.cutAll();

@@ -1,21 +1,21 @@
-/** The connections that stay open, by the number that their clients received. */
+/** Open connections, by the process id that their clients received. */
 import { DatabaseError } from '../engine/error.js';
 
-/** A connection as others may act on it. */
+/** The operations that other sessions can perform on a connection. */
 interface Backend {
-  /** Whose it is: the key of the principal. */
+  /** Key of the connection's principal. */
   readonly key: string;
-  /** Stops the statement that runs. */
+  /** Cancels the running statement. */
   cancel(): void;
   /** Ends the connection. */
   terminate(): void;
 }
 
-/** Who stops one. */
+/** The user who cancels or terminates a connection. */
 interface Stopper {
   readonly key: string;
   readonly readOnly: boolean;
-  /** Throws unless the caller may act on others' connections. */
+  /** Throws unless the user may act on the connections of others. */
   readonly authorise: () => void;
 }
 
@@ -30,7 +30,7 @@ export class Backends {
     this.#byNumber.delete(number);
   }
 
-  /** False when there is no such connection. A user may stop its own. */
+  /** Returns false if the connection does not exist. Users may stop their own connections. */
   stop(how: 'cancel' | 'terminate', number: number, by: Stopper): boolean {
     const backend = this.#byNumber.get(number);
     if (backend === undefined) {

@@ -1,7 +1,6 @@
 /**
- * What a statement's text means in the engine: bound for one user, one visibility of the catalog
- * and one block. A query that was bound before for the same user is shared; anything else is bound
- * anew.
+ * Binds a statement's SQL text for one user, one visibility of the catalog and one transaction
+ * block. A query that was already bound for the same user is shared; anything else is bound again.
  */
 import type { Access, Owner, Statement, StatementContext, Transaction } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
@@ -14,39 +13,39 @@ import type { StatementHost, StatementSession } from './statement-host.js';
 import { type ParsedStatement, StatementCache } from './statement-cache.js';
 import type { TimeBounds } from './time-bounds.js';
 
-/** Parameter types the client declared, `null` where it left them open. */
+/** Parameter types that the client declared; `null` where unspecified. */
 export type ParameterTypes = readonly (string | null)[];
 
-/** What ends a preparation before it is done. */
+/** Conditions that abort a preparation. */
 export interface PrepareOptions extends TimeBounds {
   readonly signal?: AbortSignal;
 }
 
-/** What a statement is bound for, and what comes with it. */
+/** The context for which a statement is bound. */
 interface Terms {
-  /** Under which the binding is shared. */
+  /** Cache key for sharing the binding; `null` if it cannot be shared. */
   readonly key: string | null;
-  /** Whose rights it was bound with, and which visibility of the catalog. */
+  /** The principal whose rights apply, and the version of its visibility. */
   readonly principal: Principal;
   readonly visibilityVersion: number;
-  /** The block it was bound in. */
+  /** The transaction in which it was bound. */
   readonly transaction: Transaction | null;
-  /** Whether it answers with what changes without the tables: users, rights, numbers drawn. */
+  /** Whether its result depends on data besides tables: users, rights or sequence values. */
   readonly isListing: boolean;
-  /** What it takes for what it does with the server itself. */
+  /** Permissions required for accesses to the server itself. */
   readonly serverAccesses: readonly Access[];
-  /** What the server itself does at every execution; null where that is nothing. */
+  /** Operations that the server performs at every execution; `null` for none. */
   readonly operated: Omit<Operated, 'tree'> | null;
 }
 
 export interface Binding {
   readonly statement: Statement;
-  /** Whether others may run `statement` too. */
+  /** Whether other sessions may also run `statement`. */
   readonly isShared: boolean;
   readonly terms: Terms;
 }
 
-/** What is bound, and for whom. */
+/** The statement to bind, and its context. */
 export interface Wanted {
   readonly host: StatementHost;
   readonly session: StatementSession;
@@ -54,7 +53,9 @@ export interface Wanted {
   readonly types: ParameterTypes | undefined;
 }
 
-/** The query that was bound before for the same text and user; null when there is none. */
+/**
+ * Returns a query that was already bound for the same SQL text and user; `null` if there is none.
+ */
 export function knownBinding(wanted: Wanted): Binding | null {
   try {
     const { guard, statements } = wanted.host;
@@ -71,7 +72,7 @@ export function knownBinding(wanted: Wanted): Binding | null {
   }
 }
 
-/** Binds a text; rejects with a `DatabaseError`. */
+/** Binds a SQL text; rejects with a `DatabaseError`. */
 export async function newBinding(
   wanted: Wanted,
   { timeoutMs, elapsedMs, signal }: PrepareOptions,
@@ -89,7 +90,7 @@ export async function newBinding(
       ...looksWithin(looks, { ...limits, cancelled: signal }),
     };
     const statement = await prepare(wanted, terms, bounds);
-    // What depends on more than the tables is not shared.
+    // A statement that depends on more than tables is not shared.
     const mayShare = terms.transaction === null && !terms.isListing && terms.operated === null;
     const isShared = mayShare && statements.share(terms.key, statement);
     guard?.authorise(terms.principal, statement.description.accesses);
@@ -101,7 +102,10 @@ export async function newBinding(
   }
 }
 
-/** Bound in another block, for another user, or with another visibility of the catalog. */
+/**
+ * Whether a binding belongs to a different transaction, user or visibility, or must be renewed each
+ * time.
+ */
 export function isOutdated(
   { terms }: Binding,
   host: StatementHost,
@@ -120,7 +124,7 @@ export function isOutdated(
 function termsOf({ host, session, read, types }: Wanted): Terms {
   const { principal, transaction } = session;
   const visibilityVersion = host.guard?.visibilityVersion(principal) ?? 0;
-  // An identity may have another name at the next login.
+  // An identity may have a different name at the next login.
   const who = `${principalKey(principal)} ${principal.name}`;
   const text = boundText(read);
   return {
@@ -134,7 +138,7 @@ function termsOf({ host, session, read, types }: Wanted): Terms {
   };
 }
 
-/** The text of what is bound. */
+/** The SQL text to bind. */
 function boundText({ text, lifted }: ParsedStatement): string {
   return lifted?.text ?? text;
 }

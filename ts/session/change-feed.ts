@@ -1,6 +1,6 @@
 /**
- * The changes of a table, step after step: what the feeds of all protocols have in common. Each
- * step is an execution of its statement like any other; between two of them nothing is held.
+ * Change feed of a table, shared by all protocols. Each step is a separate execution of its
+ * statement; nothing is held between steps.
  */
 import { DatabaseError } from '../engine/error.js';
 import type {
@@ -18,25 +18,25 @@ interface FollowedQuery {
     parameters: readonly [],
     how: (bound: StatementDescription) => Pick<ExecuteOptions, 'rows' | 'skip' | 'changes'>,
   ): Promise<ExecuteReply>;
-  /** Throws where its user may not read it any more. */
+  /** Throws if the user may no longer read it. */
   authorise(): void;
-  /** Stops what runs. */
+  /** Cancels the running execution. */
   cancel(): void;
   close(): void;
 }
 
-/** What follows a transaction, but for so many rows of it. */
+/** The position after a transaction and a number of rows of the next one. */
 interface FeedPosition {
   readonly txn: number;
   readonly rows: number;
 }
 
-/** Where a feed begins: `start` tells the rows that there are, then what changes. */
+/** Where a feed begins; `start` reports the existing rows first, then changes. */
 export type FeedStart = FeedPosition | 'now' | 'start';
 
 interface FeedOptions {
   readonly closed?: () => void;
-  /** Whether LONG values are written as text. */
+  /** Whether LONG values are written as strings. */
   readonly quoteLargeNumbers?: boolean;
 }
 
@@ -44,21 +44,21 @@ interface FeedOptions {
 export interface FeedStep {
   readonly change: TableChange;
   readonly reply: ExecuteReply;
-  /** What the rows are; another one where the table was altered. */
+  /** Description of the rows; differs after a change of the table. */
   readonly description: StatementDescription;
 }
 
-/** Rows in a form of their own. */
+/** Rows, encoded. */
 interface FeedPiece {
   readonly bytes: Buffer;
   readonly rows: number;
-  /** Where a feed goes on that has reported them; null: it has to begin the change again. */
+  /** Where a feed resumes after reporting these rows; `null` if it must repeat the whole change. */
   readonly position: FeedPosition | null;
 }
 
 const COMMA = 0x2c;
 
-/** A position as `positionText` writes it, `now` or `start`; null for what is none of them. */
+/** Parses `now`, `start`, or a position as formatted by `positionText`; `null` if invalid. */
 export function parseFeedStart(text: string): FeedStart | null {
   if (text === 'now' || text === 'start') {
     return text;
@@ -78,7 +78,7 @@ export class ChangeFeed {
   #at: FeedStart;
   #isClosed = false;
 
-  /** `closed` is called as it is closed. */
+  /** `closed` is called when the feed is closed. */
   constructor(
     statement: FollowedQuery,
     at: FeedStart,
@@ -94,7 +94,7 @@ export class ChangeFeed {
     this.#rows = { format: 'json', quoteLargeNumbers };
   }
 
-  /** Stops it, whatever it waits for. */
+  /** Closes the feed, whatever it waits for. */
   close(): void {
     this.#isClosed = true;
     this.#statement.cancel();
@@ -106,12 +106,12 @@ export class ChangeFeed {
     return this.#isClosed;
   }
 
-  /** Null until it is known. */
+  /** `null` until it is known. */
   get position(): FeedPosition | null {
     return typeof this.#at === 'string' ? null : this.#at;
   }
 
-  /** The next change, or after `waitMs` that there was none. */
+  /** Returns the next change, or reports after `waitMs` that there was none. */
   async next(waitMs: number, withoutRows = false): Promise<FeedStep> {
     let description = this.#statement.description;
     const at = this.#at;
@@ -131,7 +131,7 @@ export class ChangeFeed {
       reply.stream?.cancel();
       throw new DatabaseError({ code: 'NotSupported', message: 'this statement has no changes' });
     }
-    // It waited: what was granted may have been taken away.
+    // Rights may have been revoked during the wait.
     this.#statement.authorise();
     if (change.kind === 'none' || withoutRows) {
       this.#at = { txn: change.txn, rows: 0 };
@@ -139,7 +139,7 @@ export class ChangeFeed {
     return { change, reply, description };
   }
 
-  /** The rows of a step. It counts as reported with the last of them. */
+  /** Yields the rows of a step. The step counts as reported with its last rows. */
   async *pieces({ change, reply }: FeedStep): AsyncGenerator<FeedPiece> {
     const before = this.position;
     let rows = before?.rows ?? 0;
@@ -162,7 +162,7 @@ async function nextOf({ stream }: ExecuteReply): Promise<Chunk | null> {
   return (await stream?.next()) ?? null;
 }
 
-/** Rows that follow others of one stream begin with a comma. */
+/** A chunk that follows others of one stream starts with a comma. */
 function withoutComma(bytes: Buffer): Buffer {
   return bytes[0] === COMMA ? bytes.subarray(1) : bytes;
 }

@@ -1,10 +1,10 @@
-/** Channels by which sessions send each other messages. */
+/** Channels through which sessions send messages to each other. */
 
-/** What NOTIFY sends. */
+/** A message of NOTIFY. */
 export interface Notification {
   readonly channel: string;
   readonly payload: string;
-  /** The number of the connection that sent it; 0: the server. */
+  /** Process id of the sending connection; 0 for the server. */
   readonly backend: number;
 }
 
@@ -13,7 +13,7 @@ type Receive = (notification: Notification) => void;
 export class Channels {
   readonly #listeners = new Map<string, Set<Receive>>();
 
-  /** Returns what ends it. */
+  /** Returns a function that stops listening. */
   listen(channel: string, receive: Receive): () => void {
     const listeners = this.#listeners.get(channel) ?? new Set();
     this.#listeners.set(channel, listeners);

@@ -1,20 +1,20 @@
 /**
- * Who runs a statement, decided from its tree: the one place for all protocols. The tables have an
- * entry for each kind: a new one does not compile until it is said who runs it.
+ * Dispatches statements by the root of their syntax tree, for all protocols. The tables have an
+ * entry for each node kind, so a new kind does not compile until its runner is specified.
  */
 import { DatabaseError } from '../engine/error.js';
 import type { Node, SessionStatement, Statement, Tree } from '../sql/index.js';
 
-/** Statements that the server runs, by the kind of their node: users and rights, COPY of files. */
+/** Statements that the server runs, by node kind: users and rights, and COPY of files. */
 export type ServerKind = 'Access' | 'Copy';
 
 export type Dispatch =
   | { readonly runner: 'engine' }
   | { readonly runner: 'server'; readonly kind: ServerKind; readonly tree: Tree }
-  /** The connection, where there is one that lasts. */
+  /** Run by the connection, if it is persistent. */
   | { readonly runner: 'session'; readonly statement: SessionStatement };
 
-/** Null: a part of statements, and none itself. */
+/** `null` for nodes that are part of a statement. */
 const RUNNERS: Readonly<Record<Node['kind'], 'engine' | 'server' | null>> = {
   Access: 'server',
   AlterTable: 'engine',
@@ -96,8 +96,8 @@ export function dispatch({ tree, session }: Statement): Dispatch {
 }
 
 /**
- * What statements of the connection are to clients without one: words without effect (null), or
- * refused by this name, because they ask for something that lasts.
+ * How connection statements are handled without a persistent connection: `null` means no effect.
+ * Others are refused with this name, because they need lasting state.
  */
 const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | null>> = {
   Begin: null,
@@ -126,7 +126,7 @@ const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | nul
   Unlisten: null,
 };
 
-/** Throws where a statement needs a connection that lasts. */
+/** Throws if a statement requires a persistent connection. */
 export function refuseWithoutConnection({ kind }: SessionStatement): void {
   const refused = WITHOUT_CONNECTION[kind];
   if (refused !== null) {

@@ -1,12 +1,12 @@
-/** The numbers that columns of SERIAL and IDENTITY gave the rows of one session. */
+/** Sequence values that SERIAL and IDENTITY columns assigned in a session. */
 import type { DrawnNumber } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
 
-/** Sequences that a session knows the last number of; those drawn from longest ago go first. */
+/** Maximum sequences whose last value a session remembers; the least recently used is evicted. */
 const MAX_SEQUENCES = 1_000;
 
 export class DrawnNumbers {
-  /** By sequence, in the order in which they were drawn. */
+  /** By sequence, in order of use. */
   readonly #last = new Map<string, DrawnNumber>();
 
   note(numbers: readonly DrawnNumber[] = []): void {
@@ -26,13 +26,13 @@ export class DrawnNumbers {
     return [...this.#last.values()];
   }
 
-  /** DISCARD SEQUENCES. */
+  /** Implements DISCARD SEQUENCES. */
   forget(): void {
     this.#last.clear();
   }
 }
 
-/** Whether a tree asks for them. */
+/** Whether a syntax tree reads sequence values. */
 export function asksNumbers({ nodes = [] }: Partial<Tree>): boolean {
   return nodes.some(
     (node) =>

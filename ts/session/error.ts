@@ -1,9 +1,12 @@
-/** Whatever was thrown, as the one error type; defects get an id that client and log share. */
+/**
+ * Converts any thrown value to `DatabaseError`. An internal error gets an id that appears in both
+ * the response and the log.
+ */
 import { randomBytes } from 'node:crypto';
 
 import { DatabaseError } from '../engine/error.js';
 
-/** The parser's error, known by its shape: a message and UTF-16 offsets. */
+/** A parser error, recognised by its members: a message and UTF-16 offsets. */
 interface PositionedError {
   readonly message: string;
   readonly start: number;
@@ -34,12 +37,12 @@ export function asSyntaxError(error: unknown): DatabaseError {
   return asDatabaseError(error);
 }
 
-/** A prepared statement would answer with other columns than its client received. */
+/** A prepared statement whose result columns have changed since its client received them. */
 export class ChangedResult extends DatabaseError {
   constructor() {
     super({
       code: 'Replan',
-      // Drivers know these words.
+      // Drivers recognise this message.
       message: 'cached plan must not change result type',
       detail: 'the tables of this statement changed, and its columns with them',
       hint: 'prepare the statement again',
@@ -49,8 +52,8 @@ export class ChangedResult extends DatabaseError {
 }
 
 /**
- * A `DatabaseError` stays; anything else is a defect: its text goes to the log (as `cause`), the
- * client sees an id.
+ * Returns a `DatabaseError` unchanged. Anything else is an internal error: its message is logged
+ * (as `cause`), and the client receives an id.
  */
 export function asDatabaseError(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) {

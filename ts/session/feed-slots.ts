@@ -1,4 +1,4 @@
-/** How many feeds of changes there are at once, over all protocols. */
+/** Limits concurrent change feeds over all protocols. */
 import { DatabaseError } from '../engine/error.js';
 
 export class FeedSlots {
@@ -13,7 +13,7 @@ export class FeedSlots {
     return this.#open;
   }
 
-  /** Throws where there are too many; what it returns gives the place back. */
+  /** Throws if the limit is reached. Returns a function that releases the slot. */
   take(): () => void {
     const most = this.#most();
     if (this.#open >= most) {

@@ -1,4 +1,4 @@
-/** Who may do what, as sessions ask it; `ts/access` answers. */
+/** Access control as sessions see it; `ts/access` implements it. */
 import { type Identity, identityKey } from '../auth/index.js';
 import type {
   Access,
@@ -8,84 +8,84 @@ import type {
   StatementDescription,
 } from '../engine/types.js';
 
-/** Whose session it is. */
+/** The user of a session. */
 export interface Principal {
   readonly name: string;
   readonly readOnly: boolean;
-  /** What the login proved; without it nothing is granted where rights are asked for. */
+  /** The authenticated identity; without it no rights are granted under access control. */
   readonly identity?: Identity;
 }
 
-/** Unique for an identity, whatever others are called. */
+/** Unique per identity, whatever the names of others. */
 export function principalKey({ name, identity }: Principal): string {
   return identity === undefined ? `name ${name}` : identityKey(identity);
 }
 
-/** A statement about to run that changes the catalog. */
+/** A statement that will change the catalog. */
 export interface CatalogChange {
   readonly principal: Principal;
   readonly text: string;
   readonly description: StatementDescription;
 }
 
-/** What the engine does not know of users and rights. */
+/** Lists of users and rights, which the engine does not know. */
 export interface Listed {
-  /** By their names. */
+  /** Lists by name. */
   readonly lists: Readonly<Record<string, ListedRows>>;
-  /** What runs in place of the statement; null: itself. */
+  /** The statement to run instead; `null` for the original. */
   readonly tree: object | null;
 }
 
-/** What rows from outside go into. */
+/** The table that receives imported rows. */
 export interface ImportTarget {
   readonly table: string;
   readonly creates: boolean;
   readonly overwrites: boolean;
-  /** Columns that the table gets with the rows. */
+  /** Columns that the import adds to the table. */
   readonly adds?: readonly string[];
-  /** The owner of a new table; null: the importing user. */
+  /** The owner of a new table; `null` for the importing user. */
   readonly owner: string | null;
 }
 
 export interface Guard {
-  /** Calls `changed` whenever someone may do, or see, something else, or may not be here. */
+  /** Calls `changed` whenever rights, visibility or logins change. */
   watch(changed: () => void): void;
-  /** Throws `AccessDenied` when `principal` lacks a right; asked before every execution. */
+  /** Throws `AccessDenied` if `principal` lacks a right; called before every execution. */
   authorise(principal: Principal, accesses: readonly Access[]): void;
-  /** What `principal` may see; undefined: everything. */
+  /** The catalog entries that `principal` may see; `undefined` means all. */
   visibility(principal: Principal): Visibility | undefined;
-  /** Tells whether what is seen is still the same; 0 for those who see everything. */
+  /** Changes when the visibility changes; 0 for users who see everything. */
   visibilityVersion(principal: Principal): number;
-  /** What a statement takes for what it does with the server itself. */
+  /** Permissions that a statement requires for accesses to the server itself. */
   serverAccesses(tree: object): readonly Access[];
-  /** Whether a statement asks for users and rights. */
+  /** Whether a statement reads users or rights. */
   asksLists(tree: object): boolean;
-  /** What a statement asks for; rejects with `AccessDenied`. */
+  /** Returns the lists that a statement reads; rejects with `AccessDenied`. */
   lists(principal: Principal, tree: object, text: string): Promise<Listed>;
-  /** Whether a statement makes a view. */
+  /** Whether a statement creates a view. */
   makesView(tree: object): boolean;
-  /** Who will own it; throws `AccessDenied` where `principal` cannot act as that owner. */
+  /** Returns its future owner; throws `AccessDenied` if `principal` may not act as that owner. */
   viewOwner(principal: Principal, tree: object): Owner;
-  /** Runs a change of the catalog, and lets the rights follow it. */
+  /** Runs a change of the catalog, and updates the rights accordingly. */
   follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T>;
   /**
-   * Throws `AccessDenied` where `principal` could not have run a statement that cannot be bound:
-   * why it cannot may be a secret.
+   * Throws `AccessDenied` if `principal` could not have run a statement that failed to bind,
+   * because the reason of the failure may be confidential.
    */
   authoriseUnbound(principal: Principal, tree: object): void;
-  /** What the rows of an import take; throws where its table could not have an owner. */
+  /** The permissions that an import requires. Throws if its table could not have an owner. */
   importAccesses(principal: Principal, target: ImportTarget): readonly Access[];
-  /** Runs what brings rows with new tables or columns, and gives those to their owners. */
+  /** Runs an import that creates tables or columns, and grants those to their owners. */
   creating<T>(
     principal: Principal,
     targets: readonly ImportTarget[],
     run: () => Promise<T>,
   ): Promise<T>;
-  /** Receives what ran and is neither a query nor a change of rows. */
+  /** Receives executed statements other than queries and row changes. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }
 
-/** Whether something is granted, as a statement asks it that reads while it is bound. */
+/** Checks a single access, for statements that ask while they are bound. */
 export function allowing(guard: Guard, principal: Principal): (access: Access) => boolean {
   return (access) => {
     try {

@@ -1,4 +1,4 @@
-/** Rows of a statement that are still to come; they fail with what their client is to know. */
+/** The remaining rows of a statement; errors are converted for the client. */
 import type { DatabaseError } from '../engine/error.js';
 import type { Chunk, ResultStream, Summary } from '../engine/types.js';
 
@@ -11,7 +11,7 @@ export class HostStream implements ResultStream {
   readonly #stream: ResultStream;
   #ended: (() => void) | null;
 
-  /** `ended` is called once, with the last row, an error, or when no more is wanted. */
+  /** `ended` is called once: at the last row, on an error, or on cancellation. */
   constructor(host: StreamHost, stream: ResultStream, ended: () => void) {
     this.#host = host;
     this.#stream = stream;

@@ -1,4 +1,4 @@
-/** One statement's path, shared by every protocol. */
+/** The execution path of a statement, shared by every protocol. */
 export { asDatabaseError, ChangedResult } from './error.js';
 export { parquetOptions } from './parquet-options.js';
 export {
@@ -33,7 +33,7 @@ export type { Operations } from './operations.js';
 export type { TemporaryTable } from './temporary.js';
 export { errorMeaning, httpStatusOf, sqlStateOf } from './status.js';
 export { type ParsedStatement } from './statement-cache.js';
-// What statements of a connection say; the protocol that has connections runs them.
+// Session statements; a protocol with persistent connections executes them.
 export type {
   CopyStream,
   CopyStreamOptions,
@@ -42,9 +42,9 @@ export type {
   FetchCursor,
   SessionStatement,
 } from '../sql/index.js';
-// Protocols cut a text into statements; they do not import the parser.
+// For splitting SQL text into statements: protocols do not import the parser.
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
-// Protocols see the engine's shapes and its error through here; they do not import the engine.
+// Re-exports the engine's types and its error: protocols do not import the engine.
 export { DatabaseError } from '../engine/error.js';
 export { type KeptMessages, WebSocketReader } from '../engine/websocket.js';
 export { isSentAsText, ParameterBatch, parameterHeader } from '../engine/parameters.js';

@@ -1,20 +1,20 @@
-/** Looking at files while a statement is bound: it ends with the statement's time. */
+/** Schema detection of files during binding, limited by the statement's timeout. */
 import { DatabaseError } from '../engine/error.js';
 import type { StatementContext, TextAsk, TextShape } from '../engine/types.js';
 import { timedOut } from './time-bounds.js';
 
-/** Finds how the texts in some files are read; ends as the signal says. */
+/** Detects how to read text files; aborts with `signal`. */
 export type Looks = (ask: TextAsk, signal: AbortSignal) => Promise<TextShape>;
 
 interface Limits {
-  /** Milliseconds; 0: no limit. */
+  /** Milliseconds; 0 means no limit. */
   readonly timeoutMs: number;
-  /** Milliseconds of it that are over. */
+  /** Milliseconds already elapsed. */
   readonly elapsedMs: number;
   readonly cancelled: AbortSignal | undefined;
 }
 
-/** What a statement's context has of it. */
+/** The part of a statement's context for schema detection. */
 export function looksWithin(
   looks: Looks | undefined,
   limits: Limits,

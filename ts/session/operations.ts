@@ -1,39 +1,39 @@
 /**
- * Functions that act on the server instead of its data: `SELECT reload_config()`. They are calls
- * in the tree. Each call becomes a parameter behind those of the client; the session gives it the
- * function's result at every execution.
+ * Functions that act on the server instead of its data: `SELECT reload_config()`. Each call in the
+ * syntax tree is replaced by a parameter after those of the client. At every execution, the session
+ * supplies the function's result as its value.
  */
 import { DatabaseError } from '../engine/error.js';
 import type { ParameterBatch } from '../engine/parameters.js';
 import type { CallNode, Name, Node, NodeId, SelectNode, Span, Tree } from '../sql/index.js';
 import type { Backends } from './backends.js';
 
-/** What the server does for each; resolves to what the function returns. */
+/** The server's implementation of each function. */
 export type Operations = Readonly<Record<'reload_config' | 'reload_tls', () => Promise<boolean>>>;
 
-/** Who calls, and what can be acted on. */
+/** The caller, and the objects it can act on. */
 interface OperationSetting {
   readonly user: { readonly key: string; readonly readOnly: boolean };
-  /** Throws `AccessDenied` unless the caller may act on the server. */
+  /** Throws `AccessDenied` unless the caller may administer the server. */
   readonly authorise: () => void;
-  /** The number of the caller's own connection; 0 where it has none. */
+  /** Process id of the caller's connection; 0 if it has none. */
   readonly backend: number;
   readonly backends: Backends;
-  /** Absent where there is no server around the database. */
+  /** Absent if the database is embedded without a server. */
   readonly operations: Operations | null;
 }
 
 interface Operation {
   readonly type: 'BOOLEAN' | 'INT';
-  /** Numbers of arguments. */
+  /** Allowed numbers of arguments. */
   readonly takes: readonly number[];
-  /** Whether something is different afterwards: it runs once, never for rows. */
+  /** Whether it changes state, so that it must run once and never per row. */
   readonly isChange: boolean;
-  /** Resolves to what the function returns. */
+  /** Resolves to the result of the function. */
   run(setting: OperationSetting, numbers: readonly number[]): Promise<boolean | number>;
 }
 
-/** A number, or the client's parameter that holds it. */
+/** A number, or a client parameter that contains it. */
 type Argument = { readonly number: string } | { readonly parameter: number };
 
 /** A call of such a function. */
@@ -44,12 +44,12 @@ export interface OperationCall {
   readonly span: Span;
 }
 
-/** A tree without its calls of such functions. */
+/** A syntax tree in which such calls are replaced. */
 export interface Operated {
   readonly tree: Tree;
-  /** In the order of their parameters. */
+  /** In parameter order. */
   readonly calls: readonly OperationCall[];
-  /** Parameters before those of the calls. */
+  /** Number of parameters before those of the calls. */
   readonly parameters: number;
 }
 
@@ -85,7 +85,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ['reload_config', reload('reload_config')],
   ['reload_tls', reload('reload_tls')],
   ['pg_cancel_backend', stop('cancel', [1])],
-  // PostgreSQL takes how long to wait for the end, too.
+  // PostgreSQL also accepts a timeout for the wait.
   ['pg_terminate_backend', stop('terminate', [1, 2])],
   [
     'pg_backend_pid',
@@ -105,7 +105,7 @@ function nameOf({ name }: CallNode): string {
   return folded.startsWith(CATALOG) ? folded.slice(CATALOG.length) : folded;
 }
 
-/** Puts parameters where such functions are called; throws where a call cannot be carried out. */
+/** Replaces calls of such functions by parameters; throws if a call is invalid. */
 export function operated(tree: Tree): Operated {
   const { nodes = [], spans = [] } = tree as Partial<Tree>;
   const calls: OperationCall[] = [];
@@ -137,13 +137,16 @@ function parameterOf(node: Node): number {
   return node.kind === 'Parameter' ? node.index : 0;
 }
 
-/** `pg_cancel_backend(pid)` over the rows of pg_stat_activity is the engine's CANCEL QUERY. */
+/**
+ * `pg_cancel_backend(pid)` over rows of pg_stat_activity is executed by the engine, like CANCEL
+ * QUERY.
+ */
 function isOfRows(nodes: readonly Node[], call: CallNode): boolean {
   const [only] = call.arguments;
   return nameOf(call) === 'pg_cancel_backend' && bare(nodes, only)?.kind === 'Column';
 }
 
-/** The expression below casts. */
+/** The expression without its casts. */
 function bare(nodes: readonly Node[], id: NodeId | undefined): Node | undefined {
   let node = id === undefined ? undefined : nodes[id];
   while (node?.kind === 'Cast') {
@@ -169,7 +172,7 @@ function failed({ span }: Pick<Name, 'span'>, message: string): DatabaseError {
   return new DatabaseError({ code: 'NotSupported', message, ...span });
 }
 
-/** A column keeps the name of the function. */
+/** Names the column after the function, unless it has an alias. */
 function withAliases(nodes: readonly Node[], node: Node, names: ReadonlyMap<NodeId, string>): Node {
   if (node.kind !== 'Select') {
     return node;
@@ -187,10 +190,10 @@ function belowCasts(nodes: readonly Node[], id: NodeId): NodeId {
   return node?.kind === 'Cast' ? belowCasts(nodes, node.operand) : id;
 }
 
-/** Where in a tree calls may stand. */
+/** Checks where calls are allowed in a syntax tree. */
 class Places {
   private readonly root: Node | undefined;
-  /** The list of the statement's own SELECT without rows. */
+  /** Select items of the statement's outermost SELECT, if it has no FROM. */
   private readonly once: ReadonlySet<NodeId>;
   private readonly tables: ReadonlySet<NodeId>;
 
@@ -238,7 +241,7 @@ function isOfOneRow(select: SelectNode): boolean {
   return !isGrouped && clauses.every((clause) => clause === null);
 }
 
-/** The types of a client's parameters and, after them, of the results. */
+/** The types of the client's parameters, followed by those of the results. */
 export function typesWithResults(
   { calls, parameters }: Omit<Operated, 'tree'>,
   declared: readonly (string | null)[] = [],
@@ -252,7 +255,7 @@ export function typesWithResults(
   return [...own, ...calls.map(({ operation }) => operation.type)];
 }
 
-/** The numbers of a call; throws where one is none. */
+/** The numeric arguments of a call; throws if one is not a number. */
 export function numbersOf(call: OperationCall, values: ParameterBatch): readonly number[] {
   return call.arguments.map((argument) => {
     const text = 'number' in argument ? argument.number : values.integerAt(argument.parameter - 1);

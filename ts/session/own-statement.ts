@@ -1,4 +1,4 @@
-/** A statement that the server runs itself: understood when it is prepared, done when it runs. */
+/** A statement that the server executes itself: parsed when prepared, executed when run. */
 import { DatabaseError } from '../engine/error.js';
 import type {
   Access,
@@ -11,11 +11,11 @@ import type {
   StatementDescription,
 } from '../engine/types.js';
 
-/** What it does, and the values of its one row. */
+/** The action of the statement, and the values of its single row. */
 export interface OwnAction {
   readonly accesses: readonly Access[];
   readonly notice?: string;
-  /** None: the answer has no rows. */
+  /** Empty if it returns no rows. */
   readonly columns: readonly string[];
   run(): Promise<readonly string[]>;
 }
@@ -29,7 +29,7 @@ const NO_ROWS: ExecuteReply = {
 export class OwnStatement implements Statement {
   readonly description: StatementDescription;
   readonly #action: OwnAction;
-  /** The engine encodes the row for the client. */
+  /** A query for the row, because the engine encodes it for the client. */
   readonly #answer: Statement | null;
 
   private constructor(command: string, action: OwnAction, answer: Statement | null) {
@@ -47,7 +47,7 @@ export class OwnStatement implements Statement {
     };
   }
 
-  /** `prepare` binds the query that answers with the row. */
+  /** `prepare` binds the query that returns the row. */
   static async of(
     command: string,
     action: OwnAction,

@@ -1,20 +1,17 @@
-/**
- * The options of Parquet files, as `/exp` and COPY take them; what is wrong with them comes back
- * as the client's text.
- */
+/** Options of Parquet files for `/exp` and COPY; errors are messages for the client. */
 import type { ParquetOptions } from '../engine/types.js';
 
-/** The text of an option by its name in lower case; empty for the default. */
+/** Returns an option by its name in lower case; empty for the default. */
 type ReadOption = (name: string) => string;
 
 interface LevelRange {
-  /** As the message writes it. */
+  /** Name in the error message. */
   readonly label: string;
   readonly least: number;
   readonly most: number;
 }
 
-/** Codecs and the levels they know; `null` has none. */
+/** Codecs and their compression levels; `null` for none. */
 const CODECS: ReadonlyMap<string, LevelRange | null> = new Map([
   ['UNCOMPRESSED', null],
   ['SNAPPY', null],
@@ -27,7 +24,7 @@ const CODECS: ReadonlyMap<string, LevelRange | null> = new Map([
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** The options, or what is wrong with them. */
+/** Returns the options, or an error message. */
 export function parquetOptions(read: ReadOption): ParquetOptions | string {
   try {
     const options: Mutable<ParquetOptions> = { ...codecAndLevel(read) };
@@ -61,7 +58,7 @@ export function parquetOptions(read: ReadOption): ParquetOptions | string {
   }
 }
 
-/** A parameter that cannot be taken. */
+/** An invalid parameter. */
 class Refusal extends Error {}
 
 function codecAndLevel(read: ReadOption): ParquetOptions {
@@ -98,7 +95,7 @@ function rawArrayEncoding(read: ReadOption): boolean | null {
   return text === '' ? null : text.toLowerCase() === 'true';
 }
 
-/** `true` in any letter case; anything else is false, as observed. */
+/** `true` in any case; anything else is false, as in QuestDB. */
 function boolean(read: ReadOption, name: string): boolean | null {
   const text = read(name);
   return text === '' ? null : text.toLowerCase() === 'true';

@@ -1,6 +1,6 @@
 /**
- * A statement that was bound: what its client sees of it, and how it runs. It is bound again when
- * the tables, the rights or the block of its session are others than those it was bound for.
+ * A bound statement: its description for the client, and its execution. It is bound again if the
+ * tables, the rights or the transaction of its session have changed.
  */
 import { setTimeout } from 'node:timers/promises';
 
@@ -38,30 +38,30 @@ import type { ParsedStatement } from './statement-cache.js';
 import type { TemporaryTable } from './temporary.js';
 import { ALL_TIME, timeBounds, type TimeBounds } from './time-bounds.js';
 
-/** How often a statement runs at most when its tables change each time before it does. */
+/** Maximum attempts of a statement whose tables keep changing before it runs. */
 const MAX_ATTEMPTS = 64;
-/** Attempts that follow each other at once; later ones let those who change the table be done. */
+/** Number of immediate attempts; later ones pause, so that concurrent changes can finish. */
 const QUICK_ATTEMPTS = 4;
 const MAX_PAUSE_MS = 64;
 
 /**
- * How a statement runs. A function is for callers that have not sent the shape of the rows yet:
- * it is asked again when the statement was bound anew to tables that have changed.
+ * How a statement runs. Pass a function if the row description has not been sent yet: it is called
+ * again after the statement was rebound to changed tables.
  */
 type Execute = RowOptions | ((description: StatementDescription) => RowOptions);
 
-/** Which rows of a statement, in which form. */
+/** The requested rows and their format. */
 export type RowOptions = Omit<ExecuteOptions, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'text'>;
 
-/** Whether an error may be another one, or at another place, for a text with its literals. */
+/** Whether the error, or its position, may differ for the SQL text with its literals. */
 export function isOfText(error: unknown): boolean {
   return errorMeaning(asDatabaseError(error).code).isOfText;
 }
 
-/** Types for which a parameter without a type is what a text in quotes is. */
+/** Types for which an untyped parameter equals a quoted literal. */
 const AS_IN_QUOTES = new Set<string>(['SYMBOL', 'VARCHAR', 'STRING', 'TIMESTAMP', 'TIMESTAMP_NS']);
 
-/** A run of a statement that has no reply yet. Its statement may be bound again on the way. */
+/** An execution without a reply so far. Its statement may be rebound in between. */
 interface Execution {
   readonly queryId: bigint;
   isCancelled: boolean;
@@ -69,21 +69,21 @@ interface Execution {
 
 export class PreparedStatement {
   readonly text: string;
-  /** The temporary table that it makes. */
+  /** The temporary table that it creates. */
   readonly temporary: TemporaryTable | null;
   readonly #host: StatementHost;
   readonly #session: StatementSession;
   readonly #declared: ParameterTypes | undefined;
-  /** The query that is bound instead of the text. */
+  /** The parameterised query that is bound instead of the text. */
   #lifted: LiftedQuery | null;
-  /** Null before it is bound, and once it is closed. */
+  /** `null` before binding and after closing. */
   #binding: Binding | null = null;
-  /** What its client received of it, where what is bound may be something else; null otherwise. */
+  /** The description that the client received, if the current one may differ; otherwise `null`. */
   #described: StatementDescription | null = null;
   /** Executions without a reply. */
   readonly #waiting: Execution[] = [];
 
-  /** Use `Session.prepare`. `declared` holds for a text whose literals are in it. */
+  /** Internal; use `Session.prepare`. `declared` applies to a text that contains its literals. */
   constructor(
     host: StatementHost,
     session: StatementSession,
@@ -98,7 +98,7 @@ export class PreparedStatement {
     this.#declared = declared;
   }
 
-  /** Whether what is bound answers as the text itself does, where its literals were taken out. */
+  /** Whether the parameterised query returns the same result as the original text. */
   get answersAsText(): boolean {
     const { kind, parameters } = this.#bound().statement.description;
     const types = this.#types ?? [];
@@ -107,22 +107,22 @@ export class PreparedStatement {
     return kind === 'select' && parameters.every(isSame);
   }
 
-  /** Columns, parameters and kind, as its client received them first. */
+  /** Columns, parameters and kind, as the client first received them. */
   get description(): StatementDescription {
     return this.#described ?? this.#current();
   }
 
   /**
-   * What the engine may run by itself for a while, with other values, as long as no user's rights
-   * change; null where something else has to be done at every execution.
+   * The statement that the engine may run on its own with different values, as long as rights do
+   * not change. `null` if the session must act at every execution.
    */
   get handedOff(): Statement | null {
     return this.#lifted === null ? this.#plain : null;
   }
 
   /**
-   * The same for texts that come again, or are alike but for their literals: only what others
-   * bound before, which is kept.
+   * The same for a SQL text that repeats, exactly or except for its literals. Uses only existing
+   * shared bindings.
    */
   eligible(read: ParsedStatement): Statement | null {
     try {
@@ -132,7 +132,7 @@ export class PreparedStatement {
     }
   }
 
-  /** Runs once; rights are checked at every execution. */
+  /** Executes the statement once; rights are checked at every execution. */
   async execute(
     parameters: Parameters,
     how: Execute,
@@ -166,7 +166,7 @@ export class PreparedStatement {
     }
   }
 
-  /** The reply to an execution that began at `sinceMs`, perhaps by the engine itself. */
+  /** The reply to an execution that began at `sinceMs`, possibly in the engine. */
   resumed(reply: ExecuteReply, sinceMs: number): ExecuteReply {
     const { stream } = reply;
     const ended = (): void => {
@@ -177,12 +177,12 @@ export class PreparedStatement {
       : { ...reply, stream: new HostStream(this.#host, stream, ended) };
   }
 
-  /** What an execution that the engine began failed with, as its client is to know it. */
+  /** Converts the error of an execution that the engine started, for the client. */
   failure(error: unknown): DatabaseError {
     return this.#host.failure(error);
   }
 
-  /** Many parameter rows of one INSERT: one crossing, one commit. */
+  /** Executes an INSERT for many parameter rows, in one native call and one commit. */
   async executeBatch(rows: ParameterBatch): Promise<Summary> {
     if (this.#bound().terms.operated !== null) {
       const message = 'functions of the server run once, not for many rows of parameters';
@@ -198,12 +198,12 @@ export class PreparedStatement {
     }
   }
 
-  /** Takes the data of a COPY into the columns of this INSERT, whose values are its parameters. */
+  /** Opens an appender for COPY data. The data goes to the parameters of this INSERT. */
   async openCopy(form: CopyForm): Promise<CopyAppender> {
     return await this.#run((statement) => statement.openCopy(form));
   }
 
-  /** Stops what still waits for its first rows; a stream has its own `cancel`. */
+  /** Cancels executions that wait for their first rows; a stream has a separate `cancel`. */
   cancel(): void {
     for (const execution of this.#waiting) {
       execution.isCancelled = true;
@@ -211,7 +211,7 @@ export class PreparedStatement {
     }
   }
 
-  /** Throws `AccessDenied` where its session may not do what it does, or may not any more. */
+  /** Throws `AccessDenied` if the session may not, or may no longer, run the statement. */
   authorise(): void {
     const { guard } = this.#host;
     if (guard !== undefined) {
@@ -227,8 +227,8 @@ export class PreparedStatement {
   }
 
   /**
-   * Called by `Session.prepare`, and again when the catalog or the rights moved. Null when it is
-   * done: the same was bound before.
+   * Called by `Session.prepare`, and again after changes of the catalog or the rights. Returns
+   * `null` if an existing binding was reused.
    */
   bind(options: PrepareOptions, read: ParsedStatement): Promise<void> | null {
     return this.#bindKnown(read)
@@ -238,7 +238,10 @@ export class PreparedStatement {
         });
   }
 
-  /** Takes the query that was bound before for the same text and user; false when there is none. */
+  /**
+   * Reuses a query that was already bound for the same SQL text and user; returns false if there is
+   * none.
+   */
   #bindKnown(read: ParsedStatement): boolean {
     const known = knownBinding(this.#wanted(read));
     if (known !== null) {
@@ -270,7 +273,7 @@ export class PreparedStatement {
     return this.#binding;
   }
 
-  /** The description of what is bound now. */
+  /** The description of the current binding. */
   #current(): StatementDescription {
     const { statement, terms } = this.#bound();
     const { description } = statement;
@@ -278,7 +281,7 @@ export class PreparedStatement {
     if (this.#lifted !== null) {
       return { ...description, parameters: [] };
     }
-    // The results of the server's functions are no parameters of the client's.
+    // Without the parameters for results of server functions.
     return operated === null
       ? description
       : { ...description, parameters: description.parameters.slice(0, -operated.calls.length) };
@@ -304,8 +307,8 @@ export class PreparedStatement {
   }
 
   /**
-   * How an execution that begins now goes; throws where it may not begin any more. Member by
-   * member: a spread that others are added to takes several times as long.
+   * Options of an execution that starts now; throws if it must not start. Listed member by member,
+   * because a spread with additions takes several times as long.
    */
   #options(
     { queryId, isCancelled }: Execution,
@@ -316,14 +319,14 @@ export class PreparedStatement {
     if (isCancelled) {
       throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
     }
-    // A feed has no end: what it waits for is said with each of its steps.
+    // A feed has no end; the wait is specified for each of its steps.
     const timeoutMs = changes === undefined ? this.#host.timeoutMs(given) : 0;
     const text = this.#lifted === null ? undefined : withoutSecrets(this.text);
     const bounds = { timeoutMs, elapsedMs, queryId, text };
     return { rows, skip, take, countAll, last, firstChunkRows, changes, ...bounds };
   }
 
-  /** Does what the statement asks of the server; resolves to all values that are bound. */
+  /** Runs the server functions of the statement. Resolves to the values of all parameters. */
   async #operate(
     { calls, parameters: given }: Omit<Operated, 'tree'>,
     parameters: Parameters,
@@ -355,7 +358,10 @@ export class PreparedStatement {
     return call.operation.run(setting, numbersOf(call, parameters));
   }
 
-  /** What is wrong, and where, is said by the text with its literals: that runs as well. */
+  /**
+   * Runs the statement. If it fails with an error about the SQL text, the text with its literals
+   * runs instead, so that message and position refer to it.
+   */
   async #run<T>(step: Step<T>, again: BindingAgain = BOUND_AS_FIRST): Promise<T> {
     try {
       const { guard } = this.#host;
@@ -374,7 +380,7 @@ export class PreparedStatement {
     return await this.#attempt(step, again);
   }
 
-  /** Rights follow what changes the catalog, and the audit log records it. */
+  /** Runs a statement that changes the catalog: rights are updated and the audit log records it. */
   async #followed<T>(guard: Guard, step: Step<T>, again: BindingAgain): Promise<T> {
     const { principal } = this.#session;
     const { text, description } = this;
@@ -398,7 +404,7 @@ export class PreparedStatement {
           throw failure;
         }
       }
-      // Nothing was done: the tables changed after it was bound.
+      // The attempt had no effect, because the tables changed after binding.
       if (attempt > QUICK_ATTEMPTS) {
         await setTimeout(Math.random() * Math.min(2 ** (attempt - QUICK_ATTEMPTS), MAX_PAUSE_MS));
       }
@@ -407,8 +413,8 @@ export class PreparedStatement {
   }
 
   /**
-   * A client that received the columns of the rows gets no others, however often it asks. Where
-   * binding fails, the next run binds again.
+   * Binds the statement again. A client that received the columns must not get different ones. If
+   * binding fails, the next execution tries again.
    */
   async #rebind({ mayChange, bounds }: BindingAgain): Promise<void> {
     const described = this.description;
@@ -425,11 +431,11 @@ export class PreparedStatement {
 
 type Step<T> = (statement: Statement) => Promise<T>;
 
-/** How a statement is bound again while it runs. */
+/** How to rebind a statement during an execution. */
 interface BindingAgain {
-  /** Whether its columns may be others then. */
+  /** Whether its columns may differ afterwards. */
   readonly mayChange: boolean;
-  /** What is left of its time. */
+  /** The remaining time. */
   readonly bounds: () => TimeBounds;
 }
 

@@ -1,4 +1,4 @@
-/** Receives how long something took. */
+/** Records a duration. */
 export interface Seconds {
   observe(seconds: number): void;
 }

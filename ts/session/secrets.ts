@@ -1,8 +1,8 @@
 /**
- * Passwords and tokens in statements, hidden from users who see the text of others.
+ * Hides passwords and tokens in statements from users who can see the statements of others.
  *
- * The tree says where they are: the parser knows a password whatever quotes, comments and
- * line ends are around it. A text that cannot be read hides all that may be one.
+ * The syntax tree locates them: the parser recognises a password regardless of quotes, comments and
+ * line ends. In a text that cannot be parsed, everything that may be a password is hidden.
  */
 import {
   type AccessStatement,
@@ -13,11 +13,11 @@ import {
   type Tokens,
 } from '../sql/index.js';
 
-/** Texts without these words hold no secrets. */
+/** SQL texts without these words contain no secrets. */
 const MENTIONED = /password|\btoken\b|tdm_/i;
 const TOKEN = /["'`]?tdm_[\w-]{10,}["'`]?/g;
 const MASK = "'****'";
-/** Without one of these words no statement sets a password. */
+/** Only statements with one of these words can set a password. */
 const MAKERS: ReadonlySet<string> = new Set(['CREATE', 'ALTER', 'DROP']);
 
 interface Span {
@@ -25,7 +25,7 @@ interface Span {
   readonly end: number;
 }
 
-/** The text with a mask for each password, and for everything that looks like a token. */
+/** Masks each password, and every string that looks like a token. */
 export function withoutSecrets(text: string): string {
   if (!MENTIONED.test(text)) {
     return text;
@@ -46,7 +46,7 @@ export function withoutSecrets(text: string): string {
   return (shown + text.slice(from)).replace(TOKEN, MASK);
 }
 
-/** Null where the text cannot be read. */
+/** `null` if the SQL text cannot be parsed. */
 function spansOfTree(text: string): readonly Span[] | null {
   try {
     const { nodes } = parse(text);
@@ -73,8 +73,8 @@ function secretsOf(access: AccessStatement): readonly Span[] {
 }
 
 /**
- * What follows PASSWORD, `PASSWORD =` and TOKEN TYPE REST. `isUnread`: the parser cannot say
- * what it is, so it is hidden whatever it is, and so is all that follows.
+ * Values after PASSWORD, `PASSWORD =` and TOKEN TYPE REST. `isUnread`: the text cannot be parsed,
+ * so the value is hidden whatever its form, with everything after it.
  */
 function spansOfWords({ kinds, values, starts, ends, text }: Tokens, isUnread: boolean): Span[] {
   const spans: Span[] = [];
@@ -95,7 +95,7 @@ function spansOfWords({ kinds, values, starts, ends, text }: Tokens, isUnread: b
   return spans;
 }
 
-/** The index of the secret that the word at `index` announces. */
+/** Index of the secret that follows the word at `index`. */
 function secretAfter(values: readonly string[], index: number): number | null {
   const word = values[index];
   if (word === 'PASSWORD') {

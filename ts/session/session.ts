@@ -1,8 +1,8 @@
 /**
- * One statement's path: parse → prepare → authorise → execute. Every protocol goes this way.
+ * The path of a statement in every protocol: parse → prepare → authorise → execute.
  *
- * A session is one client's setting (user, read-only or not). It knows nothing of HTTP or of
- * the wire protocol; it holds no socket.
+ * A session is the context of one client (user, read-only or not). It knows nothing of HTTP or the
+ * wire protocol, and has no socket.
  */
 import { DatabaseError } from '../engine/error.js';
 import type { LiftedQuery } from '../engine/literals.js';
@@ -35,29 +35,29 @@ import { type Parse, type ParsedStatement, StatementCache } from './statement-ca
 const DEFAULT_FEEDS = 256;
 const MICROS = 1e6;
 
-/** UTF-16 units of one statement. */
+/** Maximum UTF-16 code units of a statement. */
 const MAX_STATEMENT_LENGTH = 16 * 1024 * 1024;
 
 interface SessionHostOptions {
   readonly database: Database;
   readonly parse: Parse;
-  /** Where one is absent, the engine says that it cannot run such statements. */
+  /** Without an entry, the engine reports that it cannot run such statements. */
   readonly server?: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
-  /** Absent where every user may do everything. */
+  /** Absent without access control. */
   readonly guard?: Guard;
-  /** Absent where there is no server around the database. */
+  /** Absent if the database is embedded without a server. */
   readonly operations?: Operations;
-  /** How texts in files are read; absent where there are none. */
+  /** Schema detection of text files; absent if none can be read. */
   readonly looks?: Looks;
-  /** Time of a statement whose client names none. */
+  /** Timeout of a statement without a timeout from the client. */
   readonly defaultTimeoutMs?: number;
-  /** The most that a client may ask for. */
+  /** Maximum timeout that a client can request. */
   readonly maxTimeoutMs?: number;
-  /** Feeds of changes at once. */
+  /** Maximum concurrent change feeds. */
   readonly mostFeeds?: () => number;
 }
 
-/** What all sessions of a server share. */
+/** State that all sessions of a server share. */
 export class SessionHost implements StatementHost {
   readonly database: Database;
   readonly statements: StatementCache;
@@ -65,10 +65,10 @@ export class SessionHost implements StatementHost {
   readonly guard: Guard | undefined;
   readonly operations: Operations | null;
   readonly looks: Looks | undefined;
-  /** The connections of all protocols whose clients know their number. */
+  /** Connections of all protocols whose clients know their process id. */
   readonly backends = new Backends();
   readonly feeds: FeedSlots;
-  /** Where the sessions of the wire protocol hear each other. */
+  /** Channels for notifications between sessions. */
   readonly channels = new Channels();
   readonly #handoffs = new Set<Handoff>();
   readonly #defaultTimeoutMs: number;
@@ -87,7 +87,7 @@ export class SessionHost implements StatementHost {
     this.operations = options.operations ?? null;
     this.looks = options.looks;
     this.feeds = new FeedSlots(options.mostFeeds ?? (() => DEFAULT_FEEDS));
-    // Their clients are asked for their rights where they were handed off.
+    // Handed off connections return, so that their rights are checked again.
     options.guard?.watch(() => {
       this.revokeHandoffs();
     });
@@ -96,8 +96,7 @@ export class SessionHost implements StatementHost {
   }
 
   /**
-   * `isLasting`: whether several statements follow each other in it; `seconds` receives how long
-   * each took.
+   * `isLasting`: whether the session runs several statements. `seconds` records their durations.
    */
   open(principal: Principal, isLasting = false, seconds?: Seconds): Session {
     return new Session(this, principal, isLasting, seconds);
@@ -108,8 +107,8 @@ export class SessionHost implements StatementHost {
   }
 
   /**
-   * Lets the engine answer a connection. It comes back when its client sends something else, when
-   * the rights of any user change, and after a second in any case.
+   * Hands a connection off to the engine. It returns when the client sends anything else, when the
+   * rights of any user change, and at the latest after a second.
    */
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff {
     const handoff = this.database.handOff(descriptor, terms, statements);
@@ -118,14 +117,14 @@ export class SessionHost implements StatementHost {
     return { ...handoff, ended };
   }
 
-  /** Ends all handoffs; statements that run may end. */
+  /** Revokes all handoffs; running statements may finish. */
   revokeHandoffs(): void {
     for (const handoff of this.#handoffs) {
       handoff.revoke(true);
     }
   }
 
-  /** Statements that run are stopped and others refused, because the server ends. */
+  /** Cancels running statements and refuses new ones, because the server is stopping. */
   stop(): void {
     this.#isStopping = true;
     for (const handoff of this.#handoffs) {
@@ -136,14 +135,17 @@ export class SessionHost implements StatementHost {
     }
   }
 
-  /** Throws when the server ends. */
+  /** Throws if the server is stopping. */
   refuseIfStopping(): void {
     if (this.#isStopping) {
       throw stopped();
     }
   }
 
-  /** What a statement failed with, as its client is to know it: the server ended it, not a user. */
+  /**
+   * Converts an error for the client: if the server is stopping, a cancellation is reported as
+   * such.
+   */
   failure(error: unknown): DatabaseError {
     const failure = asDatabaseError(error);
     return this.#isStopping && failure.code === 'Cancelled' ? stopped() : failure;
@@ -158,13 +160,13 @@ export class Session implements StatementSession {
   readonly isLasting: boolean;
   readonly seconds: Seconds | undefined;
   /**
-   * The open BEGIN … COMMIT block, set by the protocol that has one. Statements prepared before
-   * it follow: they are bound again at their next execution.
+   * The open BEGIN … COMMIT block, set by the protocol. Statements prepared earlier are rebound at
+   * their next execution.
    */
   transaction: Transaction | null = null;
-  /** The number of its connection, where the client receives one. */
+  /** Process id of its connection, if the client receives one. */
   backend = 0;
-  /** What `lastval()` answers in it. */
+  /** Sequence values for `lastval()`. */
   readonly drawn = new DrawnNumbers();
   readonly #host: SessionHost;
   readonly #login: Principal;
@@ -195,7 +197,7 @@ export class Session implements StatementSession {
     return this.#host.channels;
   }
 
-  /** Lets the engine answer the connection of this session; see `SessionHost.handOff`. */
+  /** Hands the connection of this session off to the engine; see `SessionHost.handOff`. */
   handOff(
     descriptor: number,
     conversation: HandoffTerms['conversation'],
@@ -204,7 +206,7 @@ export class Session implements StatementSession {
   ): Handoff {
     const terms = { timeoutMs: this.#host.timeoutMs(timeoutMs), conversation };
     const handoff = this.#host.handOff(descriptor, terms, statements);
-    // A text that says what is wrong runs once more, and has its time then.
+    // An error about the SQL text leads to another execution, which is then measured.
     const runsAgain = (error: unknown): boolean =>
       conversation.protocol === 'http' && error !== null && isOfText(error);
     const ended = handoff.ended.then((back) => {
@@ -214,7 +216,7 @@ export class Session implements StatementSession {
     return { ...handoff, ended };
   }
 
-  /** Counts how long handed off executions took, whatever became of their connection. */
+  /** Records the durations of handed off executions, whatever happened to their connection. */
   #observe({ micros }: HandoffResult, lastGoesOn: boolean): void {
     for (const one of lastGoesOn ? micros.subarray(0, -1) : micros) {
       this.seconds?.observe(one / MICROS);
@@ -222,8 +224,9 @@ export class Session implements StatementSession {
   }
 
   /**
-   * What the engine may run by itself for a while for a text, or for all texts that are lifted
-   * alike; null where it is not bound, or something else has to be done at every execution.
+   * Returns the statement that the engine may run on its own for a SQL text, or for all texts that
+   * differ only in literals. `null` if it is not bound, or if the session must act at every
+   * execution.
    */
   eligible(text: string, lifted: LiftedQuery | null): Statement | null {
     const known = this.#host.statements.known(text, lifted);
@@ -234,8 +237,9 @@ export class Session implements StatementSession {
   }
 
   /**
-   * The changes of a table from now on, as this session's user may read it. What happens in the
-   * session's own block does not concern it. It takes a place until it is closed.
+   * Follows the changes of a table from now on, with the rights of this session's user. It does not
+   * include uncommitted changes of the session's own block. Occupies a feed slot until it is
+   * closed.
    */
   async follow(table: string): Promise<ChangeFeed> {
     const free = this.#host.feeds.take();
@@ -251,7 +255,7 @@ export class Session implements StatementSession {
     }
   }
 
-  /** What `text` says and who runs it; throws a `DatabaseError`. */
+  /** Parses `text` and determines its runner; throws a `DatabaseError`. */
   read(text: string): ParsedStatement {
     if (text.length > MAX_STATEMENT_LENGTH) {
       throw new DatabaseError({
@@ -261,14 +265,14 @@ export class Session implements StatementSession {
     }
     const nul = text.indexOf('\0');
     if (nul >= 0) {
-      // Clients in C would read another statement than the one that runs.
+      // C clients would stop reading at the NUL, and see a different statement.
       const message = 'a statement cannot contain a NUL character';
       throw new DatabaseError({ code: 'Syntax', message, start: nul, end: nul + 1 });
     }
     return this.#host.statements.parsed(text);
   }
 
-  /** Reads, binds and authorises a text; rejects with a `DatabaseError`. */
+  /** Parses, binds and authorises a SQL text; rejects with a `DatabaseError`. */
   async prepare(
     text: string | ParsedStatement,
     parameterTypes?: ParameterTypes,
@@ -296,7 +300,7 @@ export class Session implements StatementSession {
     return statement;
   }
 
-  /** Binds the query that a text is one of; null where that answers as another one. */
+  /** Binds the parameterised query; `null` if it would return a different result than the text. */
   async #prepareLifted(
     parsed: ParsedStatement,
     lifted: LiftedQuery,

@@ -1,6 +1,6 @@
 /**
- * What is kept for texts that come again: the syntax tree, which knows nothing of tables and so
- * never goes stale, and the bound query, which is asked whether it is current before it is used.
+ * Caches data for SQL texts that repeat. The syntax tree does not depend on tables, so it is never
+ * stale. The bound query is checked before use.
  */
 import { LRUCache } from 'lru-cache';
 
@@ -13,41 +13,41 @@ import { asSyntaxError } from './error.js';
 import { type Operated, operated } from './operations.js';
 import { type TemporaryTable, temporaryTable } from './temporary.js';
 
-/** Text to syntax tree; throws an error with `message`, `start` and `end`. */
+/** Parses SQL text to a syntax tree; throws an error with `message`, `start` and `end`. */
 export type Parse = (text: string) => ReadStatement;
 
-/** A text as it was read. */
+/** A parsed SQL text. */
 export interface ParsedStatement {
   readonly text: string;
-  /** Who runs it. */
+  /** The runner of the statement. */
   readonly dispatch: Dispatch;
-  /** The tree as JSON in UTF-8, as the border takes it. */
+  /** The syntax tree as JSON in UTF-8, for the engine. */
   readonly tree: Buffer;
-  /** What the server itself does at every execution; null where that is nothing. */
+  /** Operations that the server performs at every execution; `null` for none. */
   readonly operated: Omit<Operated, 'tree'> | null;
-  /** The tree itself, when it asks for lists of users and rights. */
+  /** The syntax tree, if it reads lists of users and rights. */
   readonly listing: object | null;
-  /** Whether it asks for the numbers that the session's rows were given. */
+  /** Whether it reads the session's sequence values. */
   readonly asksNumbers: boolean;
-  /** The tree itself, when it makes a view, which needs an owner. */
+  /** The syntax tree, if it creates a view, which needs an owner. */
   readonly view: object | null;
-  /** The setting that it shows. */
+  /** The setting that it shows, if any. */
   readonly shows: string | null;
-  /** The temporary table that it makes. */
+  /** The temporary table that it creates, if any. */
   readonly temporary: TemporaryTable | null;
-  /** What it takes for what it does with the server itself. */
+  /** Permissions required for accesses to the server itself. */
   readonly accesses: readonly Access[];
-  /** The query with parameters that all the others are of; null where they are of `text`. */
+  /** The parameterised query that the other members describe; `null` if they describe `text`. */
   readonly lifted: LiftedQuery | null;
 }
 
-/** What is looked for in a tree. */
+/** Properties to determine from a syntax tree. */
 interface TreeQuestions {
-  /** Whether it asks for lists of users and rights. */
+  /** Whether it reads lists of users and rights. */
   asksLists(tree: object): boolean;
-  /** Whether it makes a view. */
+  /** Whether it creates a view. */
   makesView(tree: object): boolean;
-  /** What it takes for what it does with the server itself. */
+  /** Permissions required for accesses to the server itself. */
   serverAccesses(tree: object): readonly Access[];
 }
 
@@ -57,13 +57,13 @@ const NO_QUESTIONS: TreeQuestions = {
   serverAccesses: () => [],
 };
 
-/** Bytes of texts and trees together. */
+/** Maximum bytes of SQL texts and trees together. */
 const CACHE_BYTES = 32 * 1024 * 1024;
-/** Longer texts are almost always one large INSERT: they do not come again. */
+/** Longer texts are almost always a single large INSERT, which does not repeat. */
 const MAX_CACHED_TEXT_LENGTH = 64 * 1024;
-/** Bound queries; each may hold a plan of some 10 KiB until the next commit. */
+/** Maximum bound queries; each may have a plan of about 10 KiB until the next commit. */
 const MAX_QUERIES = 512;
-/** Fewer than queries, so that the plan of a text that comes again is still there the next time. */
+/** Lower than the number of queries, so that a repeated text still finds its plan. */
 const MAX_SEEN = MAX_QUERIES / 2;
 const MAX_REFUSED = 2_048;
 
@@ -76,9 +76,9 @@ export class StatementCache {
   });
 
   readonly #queries = new LRUCache<string, Statement>({ max: MAX_QUERIES });
-  /** Texts that came once lately. One that comes again has a plan and an answer of its own. */
+  /** SQL texts seen once recently. A text seen again gets a separate plan and cached result. */
   readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
-  /** Queries with parameters that answer as others than the texts they were made of. */
+  /** Parameterised queries whose results differ from those of the original texts. */
   readonly #refused = new LRUCache<string, true>({ max: MAX_REFUSED });
 
   constructor(parse: Parse, questions: TreeQuestions = NO_QUESTIONS) {
@@ -87,8 +87,8 @@ export class StatementCache {
   }
 
   /**
-   * What a text's query is kept under; null for a text that is too long to be kept. `visibility`
-   * tells apart those who see different parts of the catalog.
+   * Cache key of a query; `null` if the text is too long. `visibility` separates users who see
+   * different parts of the catalog.
    */
   static key(
     user: string,
@@ -101,12 +101,12 @@ export class StatementCache {
       return null;
     }
     const declared = types === undefined ? '' : JSON.stringify(types);
-    // The length tells where a name ends.
+    // The length separates the name from the rest of the key.
     const who = `${readOnly ? 'reads' : 'writes'} ${visibility} ${user.length} ${user}`;
     return `${who}${declared} ${text}`;
   }
 
-  /** The query bound before under `key`, if it is current. */
+  /** The query bound under `key`, if it is current. */
   query(key: string | null): Statement | undefined {
     if (key === null) {
       return undefined;
@@ -120,9 +120,9 @@ export class StatementCache {
   }
 
   /**
-   * Shares a query with its next preparation: same text, user and parameter types, which are
-   * all in the key. False for what does not come again. A shared statement is never closed:
-   * another may be about to run it.
+   * Shares a query with later preparations of the same text, user and parameter types, which are
+   * all in the key. Returns false if the statement cannot be shared. A shared statement is never
+   * closed, because another session may be about to run it.
    */
   share(key: string | null, statement: Statement): boolean {
     if (key === null || statement.description.kind !== 'select') {
@@ -132,14 +132,14 @@ export class StatementCache {
     return true;
   }
 
-  /** What came under `key` is no longer true. */
+  /** Removes the query under `key`, which is outdated. */
   forget(key: string | null): void {
     if (key !== null) {
       this.#queries.delete(key);
     }
   }
 
-  /** What a text says; of one that comes for the first time, by the query it is one of. */
+  /** Parses a SQL text. On its first occurrence, literals are replaced by parameters. */
   parsed(text: string): ParsedStatement {
     if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return this.#parseText(text);
@@ -147,7 +147,7 @@ export class StatementCache {
     return this.#trees.get(text) ?? this.#lifted(text) ?? this.plain(text);
   }
 
-  /** What a text says, with its literals in it. */
+  /** Parses a SQL text with its literals. */
   plain(text: string): ParsedStatement {
     if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return this.#parseText(text);
@@ -161,7 +161,10 @@ export class StatementCache {
     return parsed;
   }
 
-  /** What was read lately of a text, or of the query it is lifted to; null where that is none. */
+  /**
+   * Returns the cached parse result of a text, or of its parameterised query; `null` if there is
+   * none.
+   */
   known(text: string, lifted: LiftedQuery | null): ParsedStatement | null {
     if (lifted === null) {
       return this.#trees.get(text) ?? null;
@@ -170,7 +173,7 @@ export class StatementCache {
     return parsed === undefined ? null : { ...parsed, text, lifted };
   }
 
-  /** A query with parameters answers as another one than the texts it was made of. */
+  /** Records that a parameterised query returns a different result than its original texts. */
   refuse({ text }: Pick<LiftedQuery, 'text'>): void {
     this.#refused.set(text, true);
   }
@@ -216,7 +219,7 @@ export class StatementCache {
   }
 }
 
-/** Whether nothing but the engine answers it, by what is in tables. */
+/** Whether the engine alone evaluates it, from table data only. */
 function isPlainQuery({ dispatch, operated, listing, asksNumbers }: ParsedStatement): boolean {
   return dispatch.runner === 'engine' && operated === null && listing === null && !asksNumbers;
 }

@@ -1,4 +1,4 @@
-/** What a statement needs of the server and of the session that run it. */
+/** Interfaces of the server and of the session that a statement needs. */
 import type { DatabaseError } from '../engine/error.js';
 import type { Database, Statement, StatementContext, Transaction } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
@@ -11,22 +11,22 @@ import type { Operations } from './operations.js';
 import type { Seconds } from './seconds.js';
 import type { StatementCache } from './statement-cache.js';
 
-/** The session as a statement of the server's own sees it. */
+/** The session interface for statements that the server runs. */
 export interface Actor {
   readonly principal: Principal;
   /** Whether the session outlives the statement. */
   readonly isLasting: boolean;
-  /** Goes on as another user; null: as the user who logged in. */
+  /** Switches to another user; `null` restores the user who logged in. */
   become(principal: Principal | null): void;
 }
 
-/** Statements of one kind that the server runs and the engine does not: COPY, GRANT. */
+/** Statements of a kind that the server runs instead of the engine: COPY, GRANT. */
 export interface ServerStatements {
   /** Rejects with a `DatabaseError`. */
   prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement>;
 }
 
-/** The server. */
+/** The server's interface for statements. */
 export interface StatementHost {
   readonly database: Database;
   readonly statements: StatementCache;
@@ -36,18 +36,18 @@ export interface StatementHost {
   readonly looks: Looks | undefined;
   readonly backends: Backends;
   timeoutMs(asked: number | undefined): number;
-  /** Throws when the server ends. */
+  /** Throws if the server is stopping. */
   refuseIfStopping(): void;
-  /** What a statement failed with, as its client is to know it. */
+  /** Converts the error of a statement for the client. */
   failure(error: unknown): DatabaseError;
 }
 
-/** The session. */
+/** The session's interface for statements. */
 export interface StatementSession extends Actor {
   readonly seconds: Seconds | undefined;
   /** The open BEGIN … COMMIT block. */
   readonly transaction: Transaction | null;
-  /** The number of its connection, where the client receives one. */
+  /** Process id of its connection, if the client receives one. */
   readonly backend: number;
   readonly drawn: DrawnNumbers;
 }

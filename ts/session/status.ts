@@ -1,15 +1,15 @@
 /**
- * What each error means outside: HTTP status, SQLSTATE, log level. Total over `ErrorCode`: a new
- * code without an entry does not compile.
+ * The external representation of each error: HTTP status, SQLSTATE and log level. It covers every
+ * `ErrorCode`: a new code without an entry does not compile.
  */
 import type { ErrorCode } from '../engine/types.js';
 
 interface ErrorMeaning {
   readonly httpStatus: number;
   readonly sqlState: string;
-  /** `error`: someone must act; `warn`: degraded; `debug`: the client's own doing. */
+  /** `error`: requires action; `warn`: degraded; `debug`: caused by the client. */
   readonly logLevel: 'error' | 'warn' | 'debug';
-  /** Whether it is about what the statement's text says, and tells the place there. */
+  /** Whether the error concerns the SQL text and has a position in it. */
   readonly isOfText: boolean;
 }
 
@@ -43,9 +43,9 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   InvalidName: ofText('42602'),
   InvalidState: ofText('55000'),
   NotSupported: ofText('0A000'),
-  // The session repeats once; only a catalog that keeps moving shows this to a client.
+  // The session retries; a client sees this only if the catalog keeps changing.
   Replan: meaning(503, '40001', 'warn'),
-  // Clients of the HTTP interface know timeouts and cancellations as 400.
+  // HTTP clients expect status 400 for timeouts and cancellations.
   Cancelled: meaning(400, '57014'),
   Timeout: meaning(400, '57014'),
   ResourceLimit: meaning(400, '54000'),

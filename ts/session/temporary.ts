@@ -1,16 +1,16 @@
-/** Temporary tables and views: which statement makes one. */
+/** Temporary tables and views: recognises the statements that create them. */
 import { DatabaseError } from '../engine/error.js';
 import type { Tree } from '../sql/index.js';
 
-/** A table or a view that goes with its session. */
+/** A table or view that is dropped with its session. */
 export interface TemporaryTable {
   readonly name: string;
   readonly isView: boolean;
-  /** ON COMMIT DROP: it goes with its block. */
+  /** ON COMMIT DROP: dropped with its block. */
   readonly endsWithBlock: boolean;
 }
 
-/** The temporary table or view that a statement makes, or null. */
+/** The temporary table or view that a statement creates; `null` for none. */
 export function temporaryTable({ nodes, root }: Tree): TemporaryTable | null {
   const node = nodes[root];
   if (node?.kind !== 'CreateTable' && node?.kind !== 'CreateView') {
@@ -24,7 +24,7 @@ export function temporaryTable({ nodes, root }: Tree): TemporaryTable | null {
   return { name: node.name.text, isView: node.kind === 'CreateView', endsWithBlock };
 }
 
-/** Throws where no connection lasts that could drop it. */
+/** Throws if no persistent connection exists that could drop it. */
 export function refuseTemporary(table: TemporaryTable | null): void {
   if (table !== null) {
     const what = table.isView ? 'views' : 'tables';

@@ -1,22 +1,21 @@
 /**
- * What every protocol does around rows that come from outside a statement: whether they may be
- * written at all and by this user, who owns a table that they create, what the audit log
- * records.
+ * Handles rows that arrive without a statement, in every protocol. Checks whether the user may
+ * write them, sets the owner of a table that they create, and records them in the audit log.
  */
 import type { Access } from '../engine/types.js';
 import { DatabaseError } from '../engine/error.js';
 import type { Guard, ImportTarget, Principal } from './guard.js';
 import type { Seconds } from './seconds.js';
 
-/** A table that rows go into. */
+/** A table that receives rows. */
 export type WriteTarget = Omit<ImportTarget, 'owner'>;
 
-/** Who writes. */
+/** The writing user. */
 interface Writer {
   readonly principal: Principal;
-  /** Whom a new table is for; `null`: the writing user. */
+  /** Owner of a new table; `null` for the writing user. */
   readonly owner?: string | null;
-  /** Receives how long each commit took. */
+  /** Records the duration of each commit. */
   readonly commitSeconds?: Seconds;
 }
 
@@ -34,12 +33,12 @@ export class WriteDoor {
     this.#commitSeconds = commitSeconds;
   }
 
-  /** What the rows take. */
+  /** The permissions that the rows require. */
   accesses(target: WriteTarget): readonly Access[] {
     return this.#guard?.importAccesses(this.#principal, this.#whole(target)) ?? [];
   }
 
-  /** Throws where rows may not go into the tables; asked before anything of them is revealed. */
+  /** Throws if the rows may not be written; called before anything about the tables is revealed. */
   authorise(...targets: readonly WriteTarget[]): void {
     if (this.#principal.readOnly) {
       throw new DatabaseError({ code: 'ReadOnly', message: 'this endpoint is read-only' });
@@ -48,7 +47,7 @@ export class WriteDoor {
     this.#guard?.authorise(this.#principal, accesses);
   }
 
-  /** Runs what commits; a table that it makes has an owner at once. */
+  /** Runs a commit; a table that it creates has an owner from the start. */
   async commit<T>(target: WriteTarget, run: () => Promise<T>): Promise<T> {
     return await this.commitAll([target], run);
   }
@@ -74,7 +73,7 @@ export class WriteDoor {
       : await run();
   }
 
-  /** Tells the audit log of rows that came without a statement. */
+  /** Records rows that arrived without a statement in the audit log. */
   committed(text: string, command: string): void {
     this.#guard?.ran(this.#principal, text, { command });
   }

@@ -1,18 +1,18 @@
 /**
- * Keeps the thread awake between a client's question and its next one. Waking a thread that sleeps
- * takes longer than most answers (60 to 100 µs on a virtual machine), so a client that asks again
- * at once is waited for awake. No other is: a client that was slower once is not waited for
- * until it asks again sooner.
+ * Busy-polls the event loop between a reply and the client's next request. Waking a sleeping thread
+ * takes longer than most requests (60 to 100 µs on a virtual machine). The thread therefore stays
+ * awake for a client that sends its next request immediately. A client that was slower is not
+ * polled for until it is fast again.
  */
 
-/** What is soon, in milliseconds: who waits in vain loses no more than this. */
+/** Maximum milliseconds to poll; an unsuccessful wait costs no more than this. */
 export const SOON_MS = 0.25;
 
-/** Time, and turns of the event loop. */
+/** Clock and iterations of the event loop. */
 interface EventLoop {
-  /** Milliseconds, with fractions. */
+  /** Milliseconds, with a fraction. */
   now(): number;
-  /** Calls `turn` after the next look at the sockets, which does not sleep. */
+  /** Calls `turn` after the next poll of the sockets, which does not sleep. */
   next(turn: () => void): void;
 }
 
@@ -23,10 +23,10 @@ const NODE: EventLoop = {
   },
 };
 
-/** One for all connections of a thread. */
+/** One instance for all connections of a thread. */
 export class BusyPoll {
   readonly #loop: EventLoop;
-  /** Kept beside the sockets, which belong to others. */
+  /** Keyed by socket, because other code owns the sockets. */
   readonly #paces = new WeakMap<object, Pace>();
   #until = Number.NEGATIVE_INFINITY;
   #isTurning = false;
@@ -35,7 +35,7 @@ export class BusyPoll {
     this.#loop = loop;
   }
 
-  /** The rhythm of a connection, known by its socket. */
+  /** The pace of a connection. */
   paceOf(socket: object): Pace {
     let pace = this.#paces.get(socket);
     if (pace === undefined) {
@@ -61,7 +61,7 @@ export class BusyPoll {
   };
 }
 
-/** When one client asks and is answered. */
+/** Tracks when a client sends requests and receives replies. */
 export class Pace {
   readonly #loop: EventLoop;
   readonly #stayAwake: (until: number) => void;
@@ -73,12 +73,12 @@ export class Pace {
     this.#stayAwake = stayAwake;
   }
 
-  /** A question, or a part of one, came. */
+  /** Bytes of a request arrived. */
   asked(): void {
     this.#isQuick = this.#loop.now() - this.#answeredAt < SOON_MS;
   }
 
-  /** All that was asked is answered. */
+  /** All requests are answered. */
   answered(): void {
     this.#answeredAt = this.#loop.now();
     if (this.#isQuick) {
@@ -87,5 +87,5 @@ export class Pace {
   }
 }
 
-/** The thread's own. */
+/** The instance of this thread. */
 export const busyPoll = new BusyPoll();

@@ -1,10 +1,7 @@
-/**
- * A connection on its way to the engine and back: the socket's handle reads nothing while the
- * engine does.
- */
+/** Prepares a socket for a handoff to the engine and back: Node must not read from it meanwhile. */
 import type { Socket } from 'node:net';
 
-/** What is used of Node's handle of a socket, which its documented interface does not have. */
+/** Undocumented members of Node's socket handle. */
 interface Handle {
   readonly fd: number;
   reading: boolean;
@@ -12,14 +9,14 @@ interface Handle {
   readStop(): number;
 }
 
-/** What is read from a socket when it is handed off. */
+/** A socket whose reading was stopped for a handoff. */
 interface HandoffSocket {
   readonly descriptor: number;
-  /** Reads again. */
+  /** Resumes reading. */
   resume(): void;
 }
 
-/** Stops reading; null where the socket cannot be handed off, which then reads on. */
+/** Stops reading from the socket; `null` if it cannot be handed off, and then reading continues. */
 export function stopReading(socket: Socket): HandoffSocket | null {
   const handle = handleOf(socket);
   const isQuiet =
@@ -43,7 +40,7 @@ export function stopReading(socket: Socket): HandoffSocket | null {
   };
 }
 
-/** Null for an encrypted socket, and where sockets are no descriptors. */
+/** `null` for an encrypted socket, and on platforms where sockets are not descriptors. */
 function handleOf(socket: Socket): Handle | null {
   const handle = (socket as unknown as { readonly _handle?: Partial<Handle> | null })._handle;
   const { fd = -1, reading, readStart, readStop } = handle ?? {};
@@ -56,24 +53,24 @@ function handleOf(socket: Socket): Handle | null {
   return isWhole ? (handle as Handle) : null;
 }
 
-/** Questions of a kind in a row before a connection is handed off for the first time. */
+/** Consecutive repetitions before the first handoff of a connection. */
 const FIRST_RUNS = 3;
-/** After handoffs that were soon over. */
+/** Maximum after handoffs that ended early. */
 const MAX_RUNS = 64;
-/** A handoff with fewer answers is not worth its two crossings. */
+/** A handoff with fewer replies does not pay off. */
 const FEW_ANSWERED = 16;
 
-/** When a client that repeats itself has done so often enough to be handed off. */
+/** Decides when a client has repeated its requests often enough for a handoff. */
 export class Patience {
   #runs = 0;
   #runsNeeded = FIRST_RUNS;
 
-  /** It repeated itself once more. */
+  /** Notes a repetition. */
   ran(): void {
     this.#runs += 1;
   }
 
-  /** It did something else. */
+  /** Notes any other request. */
   interrupt(): void {
     this.#runs = 0;
   }
@@ -82,12 +79,12 @@ export class Patience {
     return this.isTimeIn(0);
   }
 
-  /** Whether it is time once the client has repeated itself so often. */
+  /** Whether a handoff is due after this many more repetitions. */
   isTimeIn(runs: number): boolean {
     return this.#runs + runs >= this.#runsNeeded;
   }
 
-  /** A handoff ended after so many answers. */
+  /** Notes that a handoff ended after `answered` replies. */
   returned(answered: number): void {
     const isWorthIt = answered >= FEW_ANSWERED;
     this.#runs = 0;

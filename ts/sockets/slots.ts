@@ -1,11 +1,11 @@
 /**
- * The connections of a listener: how many there may be, who makes room, and how each one ends.
+ * The connections of a listener: limits their number, chooses which one to displace, and ends them.
  *
- * A server looks at its connections several times a second, so that none of the ways in which a
- * connection can end, or hang, has to remember what is done here: a client that was asked to leave,
- * or has gone half, is cut after a grace second; one that takes nothing of what was sent is cut at
- * the limit. A connection without a login never keeps others out: where room is short, the one that
- * has done nothing for longest is closed for the next one.
+ * A server checks its connections several times a second. Code that ends a connection therefore
+ * need not handle clients that hang. A client that was asked to close, or has half-closed, is
+ * disconnected after a grace period of one second. A client that reads nothing is disconnected at
+ * the stall limit. Connections without a login never exclude others: when slots are short, the one
+ * idle for longest is closed.
  */
 import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
@@ -13,47 +13,52 @@ import type { Socket } from 'node:net';
 import { isLoopback, machineOf, plainAddress } from '../config/index.js';
 
 export interface SlotLimits {
-  /** Open connections. */
+  /** Maximum open connections. */
   readonly all: number;
-  /** Of one address that is not this machine's. */
+  /** Maximum connections of one remote address. */
   readonly perAddress: number;
-  /** That have not logged in. */
+  /** Maximum connections without a login. */
   readonly withoutLogin: number;
-  /** A client that takes nothing for so long is gone; milliseconds. */
+  /** Milliseconds after which a client that reads nothing is disconnected. */
   readonly stallMs: number;
 }
 
-/** From the end that was said to the end that is made. */
+/** Time between the announced end of a connection and its close. */
 const GRACE_MS = 1_000;
-/** So many over a limit get an answer, each for so long; beyond them connections are dropped. */
+/**
+ * Maximum connections over a limit that receive a reply, each within this time; further ones are
+ * dropped.
+ */
 export const REFUSED_AT_ONCE = 64;
 const REFUSED_MS = 2_000;
 const LOOK_MS = 250;
 /**
- * A client says something at once, and goes on soon: who does not can be closed for another. It is
- * counted in looks, between which all sockets are read: time that the server lost is not theirs.
+ * A client that sends nothing at first, or then pauses, can be displaced. The limits count polls,
+ * between which all sockets are read, so that delays of the server do not count against clients.
  */
 const SILENT_LOOKS = 2;
 const PAUSE_LOOKS = 5;
-/** However active: no client needs so long for a login, or stays without one. */
+/** Limit even for an active client: no login takes that long. */
 const WITHOUT_LOGIN_LOOKS = 40;
 
 const slots = new WeakMap<object, Slot>();
 
-/** The slot of a connection, known by any socket that carries it. */
+/** The slot of a connection, by any of its sockets. */
 export function slotOf(socket: object): Slot | undefined {
   return slots.get(socket);
 }
 
-/** Something else answers a connection for a while. */
+/** Code that temporarily answers a connection. */
 interface HandedOff {
-  /** It is back, and what had come of another request is read. */
+  /**
+   * Resolves when the connection is back, and already received bytes of the next request were read.
+   */
   readonly ended: Promise<void>;
-  /** Ends it. `gently`: what runs may end first. */
+  /** Revokes the handoff. With `gently`, the running statement may finish. */
   revoke(gently: boolean): void;
 }
 
-/** What a slot is made with. */
+/** Parameters of a slot. */
 interface SlotSetting {
   readonly refusal: string | null;
   readonly now: number;
@@ -62,23 +67,23 @@ interface SlotSetting {
   readonly left: (slot: Slot) => void;
 }
 
-/** One connection. */
+/** A connection. */
 export class Slot {
-  /** Why nothing but this is answered; null: it may go on. */
+  /** The error to send as the only reply; `null` if the connection is accepted. */
   readonly refusal: string | null;
   readonly address: string;
   readonly machine: string;
   readonly openedAt: number;
-  /** Called when what runs is to end because the server does. */
+  /** Aborts when the server stops, and ends running work. */
   readonly stopping: AbortSignal;
-  /** What answers it instead of the server. */
+  /** The handoff, while one is active. */
   handedOff: HandedOff | null = null;
-  /** Closes it for another one; a protocol that has words for it says them. */
+  /** Closes the connection in favour of another; a protocol can send an error message first. */
   displace: () => void;
   readonly #socket: Socket;
   readonly #mayHandOff: () => boolean;
   readonly #left: (slot: Slot) => void;
-  /** The socket that is written to: the encrypted one, once there is one. */
+  /** The socket to write to: the encrypted one, after a TLS handshake. */
   #outer: Socket;
   #hasEntered = false;
   #work = 0;
@@ -91,7 +96,7 @@ export class Slot {
   #takenAt: number;
   #endedAt = Infinity;
 
-  /** Use `Slots.take`. */
+  /** Internal; use `Slots.take`. */
   constructor(socket: Socket, { refusal, now, stopping, mayHandOff, left }: SlotSetting) {
     this.#socket = socket;
     this.#outer = socket;
@@ -111,17 +116,17 @@ export class Slot {
     return this.#hasEntered;
   }
 
-  /** Whether something else may answer it: it is proved, and the server does not end. */
+  /** Whether the connection may be handed off: it is logged in, and the server is not stopping. */
   get mayBeHandedOff(): boolean {
     return this.#hasEntered && this.handedOff === null && this.#mayHandOff();
   }
 
-  /** A login is proved. */
+  /** Marks the connection as logged in. */
   enter(): void {
     this.#hasEntered = true;
   }
 
-  /** Runs what is the server's to do: its client waits for it, and is not closed meanwhile. */
+  /** Runs work of the server, during which the waiting client is not displaced. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#work += 1;
     try {
@@ -131,13 +136,13 @@ export class Slot {
     }
   }
 
-  /** The connection goes on encrypted, through `socket`. */
+  /** Continues with the encrypted `socket`. */
   carry(socket: Socket): void {
     this.#outer = socket;
     slots.set(socket, this);
   }
 
-  /** No longer counted, whatever becomes of its socket. */
+  /** Stops counting the connection, whatever happens to its socket. */
   leave(): void {
     if (!this.#hasLeft) {
       this.#hasLeft = true;
@@ -145,13 +150,13 @@ export class Slot {
     }
   }
 
-  /** Ends it at once. */
+  /** Closes the connection immediately. */
   cut(): void {
     this.#outer.destroy();
     this.#socket.destroy();
   }
 
-  /** Ends what hangs. */
+  /** Closes the connection if it hangs. */
   look(now: number, stallMs: number): void {
     this.#looks += 1;
     this.#idleLooks += 1;
@@ -172,8 +177,8 @@ export class Slot {
   }
 
   /**
-   * Since when it could be closed for another; null: it cannot. `anyWay`: though it said something
-   * a moment ago.
+   * Since when the connection could be displaced; `null` if it cannot. `anyWay`: even if it was
+   * active recently.
    */
   idleSince(now: number, anyWay = false): number | null {
     if (this.#hasEntered || this.refusal !== null || this.#work > 0) {
@@ -188,7 +193,7 @@ export class Slot {
     return isIdle ? this.#movedAt : null;
   }
 
-  /** Makes room at once: what is left of it is its last words. */
+  /** Displaces the connection; only its last message is still sent. */
   makeRoom(): void {
     this.leave();
     this.displace();
@@ -210,7 +215,7 @@ export class Slot {
 export class Slots {
   readonly #limits: () => SlotLimits;
   readonly #now: () => number;
-  /** By the client's end: an encrypted connection has two sockets here. */
+  /** By the client's address and port, since an encrypted connection has two sockets here. */
   readonly #open = new Map<string, Slot>();
   readonly #byMachine = new Map<string, number>();
   readonly #stop = new AbortController();
@@ -218,20 +223,20 @@ export class Slots {
   #isHandingOff = true;
   #looking: NodeJS.Timeout | null = null;
 
-  /** `limits` as they are configured now. */
+  /** `limits` returns the current configuration. */
   constructor(limits: () => SlotLimits, now: () => number = () => performance.now()) {
     this.#limits = limits;
     this.#now = now;
-    // Every body and every answer under way listens.
+    // Every running request and response adds a listener.
     setMaxListeners(0, this.#stop.signal);
   }
 
-  /** Connections there are. */
+  /** Number of accepted connections. */
   get size(): number {
     return this.#open.size - this.#refused;
   }
 
-  /** The slot of a new connection; null when it was dropped. */
+  /** The slot of a new connection; `null` if it was dropped. */
   take(socket: Socket): Slot | null {
     if (socket.remoteAddress === undefined) {
       socket.destroy();
@@ -264,20 +269,17 @@ export class Slots {
     return slot;
   }
 
-  /** A connection that was taken goes on encrypted, through `socket`. */
+  /** Continues an accepted connection with the encrypted `socket`. */
   carry(socket: Socket): void {
     this.#open.get(endOf(socket))?.carry(socket);
   }
 
-  /** Cancels what runs; its clients receive an error. */
+  /** Cancels running statements; their clients receive an error. */
   interrupt(): void {
     this.#stop.abort();
   }
 
-  /**
-   * Connections that are handed off come back, and no other is handed off; what they run may end
-   * first.
-   */
+  /** Revokes all handoffs and prevents new ones; running statements may finish. */
   async comeBack(): Promise<void> {
     this.#isHandingOff = false;
     const handedOff = [...this.#open.values()].flatMap((slot) => slot.handedOff ?? []);
@@ -287,7 +289,7 @@ export class Slots {
     await Promise.all(handedOff.map((one) => one.ended));
   }
 
-  /** Ends every connection, whatever it is in the middle of. */
+  /** Closes every connection immediately. */
   cutAll(): void {
     for (const slot of this.#open.values()) {
       slot.cut();
@@ -304,7 +306,7 @@ export class Slots {
     const isFull = this.size >= all;
     const hasPart = this.#withoutLogin() >= withoutLogin;
     if ((isFull || hasPart) && !this.#makeRoom(now)) {
-      // Where none idles, those without a login still have no more than their part.
+      // If none is idle, connections without a login are still limited to their quota.
       return isFull && !(hasPart && this.#makeRoom(now, null, true))
         ? `too many connections [limit=${all}]`
         : null;
@@ -321,9 +323,9 @@ export class Slots {
   }
 
   /**
-   * Closes the connection without a login that has done nothing for longest, of the machine that
-   * has most of them; false when all of them are at work. `anyWay`: the one that waits longest,
-   * whatever it does.
+   * Displaces the longest idle connection without a login, of the machine with the most such
+   * connections. Returns false if none is idle. `anyWay`: displaces the one open for longest, even
+   * if it was active recently.
    */
   #makeRoom(now: number, machine: string | null = null, anyWay = false): boolean {
     const idle = new Map<string, { count: number; slot: Slot; since: number }>();

@@ -1,12 +1,12 @@
-/** The end of a listener, kindly to those who have just connected. */
+/** Stops a listener, without resetting connections that were just opened. */
 import type { Server } from 'node:net';
 
-/** Turns of the event loop, in each of which one connection is taken from the system's queue. */
+/** Event loop iterations; each accepts one connection from the system's queue. */
 const TURNS = 64;
 
 /**
- * Stops listening; resolves when every connection has ended. Who has connected and was not taken
- * yet is taken first: the operating system resets what is left in its queue.
+ * Stops listening; resolves when every connection has ended. Connections in the system's queue are
+ * accepted first, because the operating system would reset them.
  */
 export async function stopListening(server: Server): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) {

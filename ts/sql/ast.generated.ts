@@ -9,7 +9,7 @@ export type NodeId = number;
 
 export type Tree = {
   /**
-   * Every node; children come before their parents.
+   * All nodes; children precede their parents.
    */
   nodes: Array<Node>;
   /**
@@ -17,7 +17,7 @@ export type Tree = {
    */
   spans: Array<Span>;
   /**
-   * The statement's own node.
+   * The statement's root node.
    */
   root: number;
 };
@@ -114,11 +114,11 @@ export type Node =
       if_exists: boolean;
       keep_symbols: boolean;
       /**
-       * Columns that number their rows begin anew.
+       * Whether the sequences of numbered columns restart.
        */
       restart_identity: boolean;
       /**
-       * Tables with foreign keys to these are emptied too.
+       * Whether tables with foreign keys to these tables are truncated too.
        */
       cascade: boolean;
     }
@@ -170,22 +170,22 @@ export type Span = {
 
 export type Name = {
   /**
-   * The identifier's text, quotes removed, letter case kept.
+   * The identifier without quotes, in its original letter case.
    */
   text: string;
   /**
-   * Whether it stood in quotes.
+   * Whether it was quoted.
    */
   quoted: boolean;
   /**
-   * Its place in the text, quotes included.
+   * Its span in the SQL text, including quotes.
    */
   span: Span;
 };
 
 export type TypeName = {
   /**
-   * The word as written: `double`, `VARCHAR`, `geohash`.
+   * The type name as written: `double`, `VARCHAR`, `geohash`.
    */
   name: string;
   /**
@@ -197,7 +197,7 @@ export type TypeName = {
    */
   dimensions: number;
   /**
-   * Its place in the text.
+   * Its span in the SQL text.
    */
   span: Span;
 };
@@ -253,7 +253,7 @@ export type CallNode = {
    */
   arguments: Array<number>;
   /**
-   * `f(DISTINCT …)`.
+   * Whether DISTINCT is given: `f(DISTINCT …)`.
    */
   distinct: boolean;
   /**
@@ -265,7 +265,7 @@ export type CallNode = {
    */
   filter: number | null;
   /**
-   * `IGNORE NULLS`, `RESPECT NULLS`.
+   * Whether IGNORE NULLS is given; RESPECT NULLS is the default.
    */
   ignore_nulls: boolean;
   /**
@@ -292,18 +292,18 @@ export type WindowSpec = {
    */
   frame: Frame | null;
   /**
-   * ANCHOR, of a named window alone.
+   * ANCHOR; only for a named window.
    */
   anchor: Anchor | null;
 };
 
 export type Anchor = {
   /**
-   * What begins a period.
+   * The event that starts a period.
    */
   period: AnchorPeriod;
   /**
-   * Its place in the text.
+   * Its span in the SQL text.
    */
   span: Span;
 };
@@ -325,11 +325,11 @@ export type Frame = {
    */
   end: FrameBound | null;
   /**
-   * EXCLUDE CURRENT ROW.
+   * Whether EXCLUDE CURRENT ROW is given.
    */
   exclude_current_row: boolean;
   /**
-   * Its place in the text.
+   * Its span in the SQL text.
    */
   span: Span;
 };
@@ -356,7 +356,7 @@ export type Declaration = {
    */
   value: number;
   /**
-   * OVERRIDABLE in a view.
+   * Whether OVERRIDABLE is given, in a view.
    */
   overridable: boolean;
 };
@@ -375,14 +375,14 @@ export type Cte = {
    */
   query: number;
   /**
-   * Whether WITH RECURSIVE lets the query name itself.
+   * Whether WITH RECURSIVE allows the query to reference itself.
    */
   recursive: boolean;
 };
 
 export type SelectNode = {
   /**
-   * SELECT DISTINCT.
+   * Whether DISTINCT is given.
    */
   distinct: boolean;
   /**
@@ -390,7 +390,7 @@ export type SelectNode = {
    */
   distinct_on: Array<number>;
   /**
-   * The list; the short form `t WHERE …` has one `Star`.
+   * The select list; for the short form `t WHERE …`, a single `Star`.
    */
   items: Array<SelectItem>;
   /**
@@ -410,13 +410,13 @@ export type SelectNode = {
    */
   sample_by: SampleBy | null;
   /**
-   * GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name; `GROUPING SETS ((a), ())` is a
+   * GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name. `GROUPING SETS ((a), ())` is a
    * call named `GROUPING SETS` whose arguments are calls named `ROW`.
    */
   group_by: Array<number>;
   /**
-   * GROUP BY ALL: every item without an aggregate is a key, as where aggregates stand without
-   * GROUP BY.
+   * Whether GROUP BY ALL is given: every item without an aggregate is a key, as with aggregates
+   * without GROUP BY.
    */
   group_by_all: boolean;
   /**
@@ -428,7 +428,7 @@ export type SelectNode = {
    */
   windows: Array<NamedWindow>;
   /**
-   * QUALIFY: which rows stay after window functions.
+   * QUALIFY: filters rows after window functions.
    */
   qualify: number | null;
   /**
@@ -436,7 +436,7 @@ export type SelectNode = {
    */
   pivot: PivotNode | null;
   /**
-   * Text of the hint, the comment that begins with a plus sign after SELECT.
+   * Content of the hint: the comment after SELECT that starts with a plus sign.
    */
   hint: string | null;
 };
@@ -462,7 +462,7 @@ export type LatestOn = {
    */
   keys: Array<number>;
   /**
-   * The clause's place in the text.
+   * The clause's span in the SQL text.
    */
   span: Span;
 };
@@ -489,7 +489,7 @@ export type SampleBy = {
    */
   align: SampleAlign | null;
   /**
-   * The clause's place in the text.
+   * The clause's span in the SQL text.
    */
   span: Span;
 };
@@ -511,7 +511,7 @@ export type OrderItem = {
    */
   expression: number;
   /**
-   * DESC.
+   * Whether DESC is given.
    */
   descending: boolean;
   /**
@@ -524,7 +524,7 @@ export type NullsOrder = 'First' | 'Last';
 
 export type Limit = {
   /**
-   * The first number, absent in `LIMIT ,n`.
+   * The first number; `None` in `LIMIT ,n`.
    */
   first: number | null;
   /**
@@ -536,7 +536,7 @@ export type Limit = {
    */
   offset: number | null;
   /**
-   * The clause's place in the text.
+   * The clause's span in the SQL text.
    */
   span: Span;
 };
@@ -583,7 +583,7 @@ export type AsofTolerance = {
    */
   interval: number;
   /**
-   * The clause's place in the text.
+   * The clause's span in the SQL text.
    */
   span: Span;
 };
@@ -594,7 +594,7 @@ export type PivotNode = {
    */
   aggregates: Array<SelectItem>;
   /**
-   * FOR columns and their values; a value list of one Query node is a sub-query.
+   * FOR columns and their values; a list of one Query node is a sub-query for the values.
    */
   axes: Array<[number, Array<SelectItem>]>;
   /**
@@ -651,7 +651,7 @@ export type CreateTableNode = {
    */
   constraints: Array<ConstraintNode>;
   /**
-   * TTL as written, `30d` or `4 WEEKS`, and its place in the text.
+   * TTL as written, `30d` or `4 WEEKS`, with its span.
    */
   ttl: Name | null;
   /**
@@ -678,15 +678,15 @@ export type ColumnDefinition = {
    */
   symbol_capacity: Name | null;
   /**
-   * NOCACHE gives false.
+   * `false` for NOCACHE.
    */
   symbol_cache: boolean | null;
   /**
-   * INDEX given.
+   * Whether INDEX is given.
    */
   indexed: boolean;
   /**
-   * NOT NULL given.
+   * Whether NOT NULL is given.
    */
   not_null: boolean;
   /**
@@ -694,23 +694,23 @@ export type ColumnDefinition = {
    */
   default: number | null;
   /**
-   * Words that refine the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`,
-   * `INCLUDE (…)`, `PARQUET (…)`; the value is the text between the parentheses.
+   * Options of the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`, `INCLUDE (…)`,
+   * `PARQUET (…)`. The value is the text between the parentheses.
    */
   options: Array<OptionValue>;
 };
 
 export type ConstraintNode = {
   /**
-   * CONSTRAINT name, CREATE INDEX name.
+   * Name after CONSTRAINT or CREATE INDEX.
    */
   name: Name | null;
   /**
-   * What it is.
+   * Its kind.
    */
   constraint: ConstraintKind;
   /**
-   * The columns it is over; none for CHECK, and for an index over expressions.
+   * Its columns; empty for CHECK and for an index over expressions.
    */
   columns: Array<Name>;
   /**
@@ -718,11 +718,11 @@ export type ConstraintNode = {
    */
   references: ReferenceNode | null;
   /**
-   * CREATE INDEX IF NOT EXISTS.
+   * Whether IF NOT EXISTS is given in CREATE INDEX.
    */
   if_not_exists: boolean;
   /**
-   * Where it is written.
+   * Its span in the SQL text.
    */
   span: Span;
 };
@@ -732,11 +732,11 @@ export type ConstraintKind =
 
 export type ReferenceNode = {
   /**
-   * The table.
+   * The referenced table.
    */
   table: Name;
   /**
-   * Its columns; none for those of its primary key.
+   * The referenced columns; empty for the table's primary key.
    */
   columns: Array<Name>;
   /**
@@ -768,27 +768,27 @@ export type InsertNode = {
    */
   table: Name;
   /**
-   * Its name in ON CONFLICT and RETURNING.
+   * Alias of the table in ON CONFLICT and RETURNING.
    */
   alias: Name | null;
   /**
-   * Listed columns; empty when there is no list.
+   * Listed columns; empty without a list.
    */
   columns: Array<Name>;
   /**
-   * The first rows of VALUES, as far as they are plain literals.
+   * The leading rows of VALUES that consist of plain literals.
    */
   plain: PlainRows | null;
   /**
-   * The rows of VALUES that follow.
+   * The remaining rows of VALUES.
    */
   values: ValuesBlock | null;
   /**
-   * A Query node, when there are no VALUES.
+   * A Query node, if there are no VALUES.
    */
   query: number | null;
   /**
-   * ATOMIC.
+   * Whether ATOMIC is given.
    */
   atomic: boolean;
   /**
@@ -811,12 +811,11 @@ export type InsertNode = {
 
 export type Conflict = {
   /**
-   * The columns whose values are there already; empty when none are named.
+   * The conflict target columns; empty if none are given.
    */
   keys: Array<Name>;
   /**
-   * SET column = expression, over the row that is there and that of `excluded`; empty for DO
-   * NOTHING.
+   * SET column = expression, over the existing row and the row `excluded`; empty for DO NOTHING.
    */
   assignments: Array<[Name, number]>;
   /**
@@ -824,14 +823,14 @@ export type Conflict = {
    */
   filter: number | null;
   /**
-   * Its place in the text.
+   * Its span in the SQL text.
    */
   span: Span;
 };
 
 export type PlainRows = {
   /**
-   * The rows' text.
+   * The rows as written.
    */
   text: string;
   /**
@@ -839,7 +838,7 @@ export type PlainRows = {
    */
   rows: number;
   /**
-   * The text's place in the statement.
+   * The rows' span in the statement.
    */
   span: Span;
 };
@@ -850,16 +849,16 @@ export type ValuesBlock = {
    */
   rows: number;
   /**
-   * Number of cells in each row, same length as `rows`; none of a row is DEFAULT VALUES.
+   * Number of cells in each row, same length as `rows`; a row with 0 cells is DEFAULT VALUES.
    */
   widths: Array<number>;
   /**
-   * One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating,
+   * One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating-point,
    * `s` string, `v` DEFAULT, `x` expression.
    */
   kinds: string;
   /**
-   * Literal text per cell (sign included, string unescaped); the node id in decimal for `x`.
+   * Text of each literal (with sign, strings unescaped); the node id in decimal for `x`.
    */
   texts: Array<string>;
   /**
@@ -867,11 +866,11 @@ export type ValuesBlock = {
    */
   starts: Array<number>;
   /**
-   * The place of each row's opening parenthesis.
+   * Offset of each row's opening parenthesis.
    */
   row_starts: Array<number>;
   /**
-   * The place of each row's closing parenthesis.
+   * Offset of each row's closing parenthesis.
    */
   row_ends: Array<number>;
 };
@@ -882,7 +881,7 @@ export type UpdateNode = {
    */
   table: Name;
   /**
-   * Its alias.
+   * The table's alias.
    */
   alias: Name | null;
   /**
@@ -913,7 +912,7 @@ export type DeleteNode = {
    */
   table: Name;
   /**
-   * Its alias.
+   * The table's alias.
    */
   alias: Name | null;
   /**
@@ -985,11 +984,11 @@ export type ShowSubject =
   | {
       subject: 'CreateDatabase';
       /**
-       * EXCLUDE given.
+       * Whether EXCLUDE is given.
        */
       exclude: boolean;
       /**
-       * Categories as written; empty when none are given, ALL as such.
+       * Categories as written, including ALL; empty if none are given.
        */
       categories: Array<Name>;
     }
@@ -998,7 +997,7 @@ export type ShowSubject =
       subject: 'Access';
       list: AccessList;
       /**
-       * Of whom.
+       * The user or entity, if given.
        */
       of: Name | null;
     }
@@ -1015,7 +1014,7 @@ export type MaterialClauses = {
    */
   base: Name | null;
   /**
-   * REFRESH …; `None` when there is no such clause.
+   * REFRESH …; `None` without such a clause.
    */
   refresh: RefreshPolicy | null;
   /**
@@ -1071,15 +1070,15 @@ export type LiveStart = { start: 'Now' } | { start: 'Beginning' } | { start: 'At
 
 export type RefreshPolicy = {
   /**
-   * When the view is brought up to date; `None` when not said.
+   * The refresh trigger, if given.
    */
   trigger: RefreshTrigger | null;
   /**
-   * DEFERRED.
+   * Whether DEFERRED is given.
    */
   deferred: boolean;
   /**
-   * START, a timestamp's text.
+   * START timestamp, as written.
    */
   start: Name | null;
   /**
@@ -1091,7 +1090,7 @@ export type RefreshPolicy = {
    */
   period: RefreshPeriod | null;
   /**
-   * The clause's place in the text.
+   * The clause's span in the SQL text.
    */
   span: Span;
 };
@@ -1105,7 +1104,7 @@ export type RefreshPeriod =
 
 export type ExpireRows = {
   /**
-   * Which rows go, or stay.
+   * Which rows expire.
    */
   rule: ExpireRule;
   /**
@@ -1117,7 +1116,7 @@ export type ExpireRows = {
    */
   cleanup: Name | null;
   /**
-   * The clause's place in the text.
+   * The clause's span in the SQL text.
    */
   span: Span;
 };
@@ -1212,7 +1211,7 @@ export type TokenType = 'Jwk' | 'Rest';
 
 export type Permission = {
   /**
-   * The words in capitals, one blank between them.
+   * The permission's name in upper case, its words separated by single spaces.
    */
   name: string;
   /**
@@ -1220,7 +1219,7 @@ export type Permission = {
    */
   account: Name | null;
   /**
-   * Its place in the text.
+   * Its span in the SQL text.
    */
   span: Span;
 };
@@ -1237,11 +1236,11 @@ export type GrantTable = {
    */
   columns: Array<Name>;
   /**
-   * `*` given.
+   * Whether `*` is given.
    */
   all_columns: boolean;
   /**
-   * EXCLUDE.
+   * Columns listed after EXCLUDE.
    */
   exclude: Array<Name>;
 };

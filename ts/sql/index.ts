@@ -1,7 +1,8 @@
 /**
- * SQL text to tree, and back. Knows no semantics: no table, type or function is looked up here.
+ * Converts SQL text to a syntax tree, and back. It has no semantics: no table, type or function is
+ * looked up.
  *
- * Imports nothing but this folder, no Node module either: the console runs it in the browser.
+ * Imports only this folder and no Node module, because the console runs it in the browser.
  */
 import type { Tree } from './ast.generated.js';
 import { parseExpression, parseOperand } from './expressions/expression.js';
@@ -34,22 +35,22 @@ const GRAMMAR: Grammar = {
 };
 
 const END = TokenKind.End;
-/** Letters of a word that may be a mistyped keyword: of two letters any one is near to another. */
+/** Minimum letters of a word that may be a mistyped keyword; shorter words resemble too many. */
 const MIN_WORD = 3;
-/** Errors about a token that is not what may follow, not about what it means. */
+/** Matches errors about an unexpected token, rather than about its meaning. */
 const SAYS_EXPECTED = /^unexpected token| expected$/;
-/** UTF-16 units behind an error that its word is read from. */
+/** UTF-16 code units after an error in which to look for its word. */
 const MAX_WORD = 64;
 
-/** One statement, as any client may send it. */
+/** A statement that any client may send. */
 export interface Statement {
-  /** As the engine and the server read it; those of the connection are words without effect. */
+  /** As the engine and the server read it; a session statement has no effect there. */
   readonly tree: Tree;
-  /** What a statement of the connection says; null for all others. */
+  /** The session statement; `null` for any other. */
   readonly session: SessionStatement | null;
 }
 
-/** Reads one statement; throws `SyntaxError_`. An empty text gives an `Empty` node. */
+/** Parses one statement; throws `SyntaxError_`. Empty text returns an `Empty` node. */
 export function readStatement(text: string): Statement {
   try {
     const parser = new Parser(text, GRAMMAR);
@@ -61,7 +62,7 @@ export function readStatement(text: string): Statement {
   }
 }
 
-/** The error, with the keyword that was meant where a word seems mistyped: `WERE`, `ODER BY`. */
+/** Adds the intended keyword to the error if a word seems mistyped: `WERE`, `ODER BY`. */
 function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
   if (!SAYS_EXPECTED.test(error.message)) {
     return error;
@@ -78,8 +79,8 @@ function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
 }
 
 /**
- * The words that may have made the parse fail at an offset: the one there, the one before it, and
- * the statement's first, which decides how everything behind it is read.
+ * Words that may have caused a syntax error at an offset: the one there, the one before, and the
+ * first of the statement. The first word determines how the remainder is parsed.
  */
 function wordsAt(text: string, offset: number): { word: string; end: number }[] {
   const { kinds, starts, ends } = scan(text.slice(0, offset + MAX_WORD));
@@ -92,24 +93,24 @@ function wordsAt(text: string, offset: number): { word: string; end: number }[] 
   });
 }
 
-/** Its tree alone. */
+/** Parses one statement to its syntax tree. */
 export function parse(text: string): Tree {
   return readStatement(text).tree;
 }
 
-/** What may stand at one offset of a text. */
+/** The valid input at an offset of a text. */
 interface Expected {
-  /** Where the word under the cursor begins; what is offered replaces it. */
+  /** Start of the word at the cursor, which a completion replaces. */
   readonly start: number;
-  /** Keywords in capitals, sorted. */
+  /** Keywords in upper case, sorted. */
   readonly keywords: readonly string[];
-  /** Places for something that is not a keyword: `table`, `expression`, `type`, `name`. */
+  /** Valid elements other than keywords: `table`, `expression`, `type`, `name`. */
   readonly contexts: readonly ProbeContext[];
 }
 
 /**
- * What may follow the text before `offset`. The parser itself is asked: it reads the text up to
- * there, and every word it looks for at the end is one that may stand there.
+ * Returns the valid input after the text before `offset`. The parser reads the text up to there,
+ * and records every word that it accepts at the end.
  */
 export function expectedAt(text: string, offset: number): Expected {
   let before = text.slice(0, offset);
@@ -140,7 +141,7 @@ export function expectedAt(text: string, offset: number): Expected {
   return { start: before.length, keywords, contexts: [...probe.contexts].sort() };
 }
 
-/** Where the last statement of a text begins. */
+/** Start of the last statement in a text. */
 function lastStatement(text: string): number {
   const tokens = scan(text);
   for (let index = tokens.kinds.length - 1; index >= 0; index -= 1) {

@@ -1,12 +1,15 @@
-/** Which endpoint is encrypted, and with which files: its own keys win over those of `tls.*`. */
+/**
+ * Determines whether an endpoint is encrypted, and with which files: its own keys take precedence
+ * over `tls.*`.
+ */
 import { type Config, ConfigError, type Key, KEYS } from '../config/index.js';
 
 export type TlsEndpoint = 'http' | 'http.min' | 'pg' | 'line.tcp';
 
 export interface CertificateFiles {
-  /** PEM: the server's certificate, then those that lead to the root. */
+  /** PEM file: the server's certificate, followed by its chain to the root. */
   readonly certificate: string;
-  /** PEM: its private key, without a password. */
+  /** PEM file: the private key, without a password. */
   readonly key: string;
 }
 
@@ -31,7 +34,7 @@ const ENDPOINT_KEYS: Readonly<Record<TlsEndpoint, EndpointKeys>> = {
   },
 };
 
-/** `null`: the endpoint speaks plain text. Throws `ConfigError` where a file is not named. */
+/** `null` if the endpoint is not encrypted. Throws `ConfigError` if a file is not specified. */
 export function certificateFiles(config: Config, endpoint: TlsEndpoint): CertificateFiles | null {
   const keys = ENDPOINT_KEYS[endpoint];
   const own = config.source(keys.enabled) === 'default' ? KEYS.tls : keys.enabled;

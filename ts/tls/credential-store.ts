@@ -1,6 +1,6 @@
 /**
- * One certificate with its key, and listeners that learn when another takes its place. Files are
- * replaced one after the other: as long as they do not fit together the pair before them stays.
+ * A certificate with its key, and listeners for its replacement. The files are replaced one after
+ * the other; until they match, the previous pair remains in use.
  */
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext, type SecureContext, type SecureVersion } from 'node:tls';
@@ -9,23 +9,23 @@ import type { CertificateFiles } from './certificate-files.js';
 import { endPointBinding } from './end-point-binding.js';
 
 const OLDEST_VERSION: SecureVersion = 'TLSv1.2';
-/** Symbolic links and renamed folders are seen by asking, not by events. */
+/** Polling detects changes of symbolic links and renamed directories, unlike events. */
 const WATCH_MS = 2_000;
 
-/** The files cannot be used; the message is one line for the operator. */
+/** Unusable files; the message is one line for the operator. */
 export class TlsError extends Error {
   override readonly name = 'TlsError';
 }
 
 export interface Credentials {
-  /** As `https.createServer` and `setSecureContext` take them. */
+  /** For `https.createServer` and `setSecureContext`. */
   readonly options: {
     readonly cert: Buffer;
     readonly key: Buffer;
     readonly minVersion: SecureVersion;
   };
   readonly context: SecureContext;
-  /** What `tls-server-end-point` binds a login to; `null` where the hash is not defined. */
+  /** Data that `tls-server-end-point` binds a login to; `null` if the hash is undefined. */
   readonly endPoint: Buffer | null;
 }
 
@@ -47,14 +47,14 @@ export class CredentialStore {
     return this.#current;
   }
 
-  /** Calls `listener` with every pair that takes the place of another. */
+  /** Calls `listener` whenever the pair is replaced. */
   onChange(listener: Listener): void {
     this.#listeners.push(listener);
   }
 
   /**
-   * Reads the files, which may be others now; true when they hold another pair. Throws `TlsError`
-   * and keeps what it has.
+   * Reads the files, which may have changed. Returns true if the pair changed. Throws `TlsError`
+   * and keeps the previous pair if they are unusable.
    */
   reload(files: CertificateFiles = this.#files): boolean {
     const next = read(files);
@@ -73,7 +73,7 @@ export class CredentialStore {
     return true;
   }
 
-  /** Calls `changed` when one of the files has changed, until `close`. */
+  /** Calls `changed` when a file changes, until `close`. */
   watch(changed: () => void): void {
     this.#setWatch(this.#files, changed);
   }
@@ -88,7 +88,7 @@ export class CredentialStore {
 
   #setWatch(files: CertificateFiles, changed: () => void): void {
     this.close();
-    // A listener of its own: stores may share their files, and each ends only its own watch.
+    // A separate listener, since stores may share files and must end only their own watch.
     this.#watch = (): void => {
       changed();
     };

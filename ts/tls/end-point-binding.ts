@@ -1,11 +1,11 @@
 /**
- * The channel binding `tls-server-end-point` (RFC 5929): the certificate's digest by the hash of
- * its own signature, SHA-256 in place of MD5 and SHA-1. Node names that algorithm only in later
- * releases, so that it is read from the certificate.
+ * Channel binding `tls-server-end-point` (RFC 5929): the certificate's digest, with the hash of its
+ * signature, or SHA-256 instead of MD5 and SHA-1. Only later Node releases report that algorithm,
+ * so it is read from the certificate.
  */
 import { createHash, X509Certificate } from 'node:crypto';
 
-/** Signature algorithms by the bytes of their object identifier. */
+/** Signature hashes by the bytes of the algorithm's object identifier. */
 const HASHES: Readonly<Record<string, string>> = {
   '2a864886f70d010104': 'sha256', // RSA with MD5
   '2a864886f70d010105': 'sha256', // RSA with SHA-1
@@ -21,7 +21,7 @@ const HASHES: Readonly<Record<string, string>> = {
 const SEQUENCE = 0x30;
 const OBJECT_IDENTIFIER = 0x06;
 
-/** `null` where the signature has no single hash (Ed25519, RSA-PSS). Throws on what is no PEM. */
+/** `null` if the signature has no single hash (Ed25519, RSA-PSS). Throws if `pem` is invalid. */
 export function endPointBinding(pem: Buffer): Buffer | null {
   const { raw } = new X509Certificate(pem);
   const algorithm = signatureAlgorithm(raw);
@@ -43,14 +43,14 @@ function signatureAlgorithm(certificate: Buffer): string | null {
     : null;
 }
 
-/** Tag and extent of the DER value at `at`. */
+/** Tag and range of the DER value at `at`. */
 function readHeader(bytes: Buffer, at: number): { tag: number; start: number; end: number } {
   const tag = bytes[at] ?? 0;
   const first = bytes[at + 1] ?? 0;
   if (first < 0x80) {
     return { tag, start: at + 2, end: at + 2 + first };
   }
-  // The long form: so many bytes of length follow.
+  // Long form: `count` length bytes follow.
   const count = first & 0x7f;
   let length = 0;
   for (let index = 0; index < count; index += 1) {

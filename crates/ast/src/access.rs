@@ -1,10 +1,10 @@
-//! Statements about users, groups, service accounts and their rights.
+//! Statements about users, groups, service accounts and their permissions.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Name, Span};
 
-/// One statement of access control.
+/// An access control statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "statement")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -42,7 +42,7 @@ pub enum AccessStatement {
     Revoke { permissions: Vec<Permission>, on: Option<GrantTarget>, from: Name },
 }
 
-/// Who can hold rights.
+/// Kinds of principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum PrincipalKind {
@@ -65,7 +65,7 @@ pub enum Password {
     Given { value: Name },
 }
 
-/// What ALTER does to a principal.
+/// The change that ALTER makes to a principal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -78,7 +78,7 @@ pub enum PrincipalChange {
     SetPassword { to: Password },
     /// CREATE TOKEN TYPE JWK | REST WITH TTL 't' [REFRESH]
     CreateToken { token: TokenType, ttl: Option<Name>, refresh: bool },
-    /// DROP TOKEN TYPE JWK | REST, all or the one written after it.
+    /// DROP TOKEN TYPE JWK | REST: the given token, or all tokens of that type.
     DropToken { token: TokenType, value: Option<Name> },
     /// WITH EXTERNAL ALIAS
     AddAlias { alias: Name },
@@ -96,19 +96,19 @@ pub enum TokenType {
     Rest,
 }
 
-/// One permission by its words: `SELECT`, `ADD COLUMN`, `ASSUME SERVICE ACCOUNT s`.
+/// A permission as named in GRANT: `SELECT`, `ADD COLUMN`, `ASSUME SERVICE ACCOUNT s`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Permission {
-    /// The words in capitals, one blank between them.
+    /// The permission's name in upper case, its words separated by single spaces.
     pub name: String,
     /// The account of ASSUME SERVICE ACCOUNT.
     pub account: Option<Name>,
-    /// Its place in the text.
+    /// Its span in the SQL text.
     pub span: Span,
 }
 
-/// What a permission is granted on.
+/// The object of a GRANT or REVOKE.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "target")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -119,7 +119,8 @@ pub enum GrantTarget {
     Tables { tables: Vec<GrantTable> },
 }
 
-/// A table and the columns a permission covers; without lists the whole table.
+/// A table and the columns that a permission covers. Without column lists, it covers the whole
+/// table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct GrantTable {
@@ -127,8 +128,8 @@ pub struct GrantTable {
     pub table: Name,
     /// Listed columns.
     pub columns: Vec<Name>,
-    /// `*` given.
+    /// Whether `*` is given.
     pub all_columns: bool,
-    /// EXCLUDE.
+    /// Columns listed after EXCLUDE.
     pub exclude: Vec<Name>,
 }

@@ -1,16 +1,16 @@
-//! Statements that keep the database: views that are kept, files in and out, copies of all.
+//! Administrative statements: materialized and live views, COPY, backups.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Name, NodeId, OptionValue, Span};
 
-/// What CREATE MATERIALIZED VIEW says beside the query.
+/// Clauses of CREATE MATERIALIZED VIEW other than the query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MaterialClauses {
     /// WITH BASE.
     pub base: Option<Name>,
-    /// REFRESH …; `None` when there is no such clause.
+    /// REFRESH …; `None` without such a clause.
     pub refresh: Option<RefreshPolicy>,
     /// TIMESTAMP(column).
     pub timestamp: Option<Name>,
@@ -26,7 +26,7 @@ pub struct MaterialClauses {
     pub owner: Option<Name>,
 }
 
-/// What CREATE LIVE VIEW says beside the query.
+/// Clauses of CREATE LIVE VIEW other than the query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LiveClauses {
@@ -42,7 +42,7 @@ pub struct LiveClauses {
     pub owner: Option<Name>,
 }
 
-/// The first row that a live view shows.
+/// The first row that a live view includes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "start")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -51,7 +51,7 @@ pub enum LiveStart {
     Now,
     /// BEGINNING
     Beginning,
-    /// A timestamp's text
+    /// A timestamp, as written
     At { instant: Name },
 }
 
@@ -59,21 +59,21 @@ pub enum LiveStart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RefreshPolicy {
-    /// When the view is brought up to date; `None` when not said.
+    /// The refresh trigger, if given.
     pub trigger: Option<RefreshTrigger>,
-    /// DEFERRED.
+    /// Whether DEFERRED is given.
     pub deferred: bool,
-    /// START, a timestamp's text.
+    /// START timestamp, as written.
     pub start: Option<Name>,
     /// TIME ZONE.
     pub time_zone: Option<Name>,
     /// PERIOD.
     pub period: Option<RefreshPeriod>,
-    /// The clause's place in the text.
+    /// The clause's span in the SQL text.
     pub span: Span,
 }
 
-/// When a view is brought up to date.
+/// The event that triggers a refresh.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "trigger")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -86,7 +86,7 @@ pub enum RefreshTrigger {
     Every { interval: Name },
 }
 
-/// The periods a view is computed for.
+/// The PERIOD clause: the time periods that a refresh computes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "period")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -101,13 +101,13 @@ pub enum RefreshPeriod {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ExpireRows {
-    /// Which rows go, or stay.
+    /// Which rows expire.
     pub rule: ExpireRule,
     /// The rule as written.
     pub text: String,
     /// CLEANUP EVERY, as written.
     pub cleanup: Option<Name>,
-    /// The clause's place in the text.
+    /// The clause's span in the SQL text.
     pub span: Span,
 }
 
@@ -147,12 +147,12 @@ pub enum ViewAction {
     ResumeWal { from: Option<Name> },
 }
 
-/// How far REFRESH MATERIALIZED VIEW goes.
+/// The scope of REFRESH MATERIALIZED VIEW.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "mode")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RefreshMode {
-    /// Not said.
+    /// No mode given.
     Default,
     /// FULL
     Full,
@@ -175,7 +175,7 @@ pub enum CopyStatement {
     Cancel { id: Name },
 }
 
-/// Copies of the whole database, and pauses while others make them.
+/// Database backups, and checkpoints during which external tools copy the files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -184,9 +184,9 @@ pub enum BackupStatement {
     CheckpointCreate,
     /// CHECKPOINT RELEASE
     CheckpointRelease,
-    /// SNAPSHOT PREPARE: the older word for CHECKPOINT CREATE
+    /// SNAPSHOT PREPARE: older synonym of CHECKPOINT CREATE
     SnapshotPrepare,
-    /// SNAPSHOT COMPLETE: the older word for CHECKPOINT RELEASE
+    /// SNAPSHOT COMPLETE: older synonym of CHECKPOINT RELEASE
     SnapshotComplete,
     /// BACKUP DATABASE
     Database,

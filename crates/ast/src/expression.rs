@@ -1,4 +1,4 @@
-//! Parts of expressions.
+//! Components of expressions.
 
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ pub enum BinaryOperator {
 }
 
 impl BinaryOperator {
-    /// The operator as error messages show it.
+    /// The operator as shown in error messages.
     #[must_use]
     pub fn sign(self) -> &'static str {
         match self {
@@ -105,7 +105,7 @@ impl BinaryOperator {
     }
 }
 
-/// Operators whose chains are folded into one node.
+/// Operators whose chains are stored as one n-ary node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum LogicalOperator {
@@ -127,9 +127,10 @@ pub struct CaseBranch {
 
 /// A function call.
 ///
-/// Forms with words of their own are calls too: `EXTRACT(day FROM ts)` has the part as a string
-/// first; `a = ANY (…)` and `ALL` are calls of that name on the right; `UNNEST(v COLUMNS(a INT))`
-/// has a call named `COLUMNS` whose arguments are casts of the field names.
+/// Special syntax is also stored as a call. `EXTRACT(day FROM ts)` has the field name as a string
+/// in its first argument. `a = ANY (…)` and `a = ALL (…)` have a call of that name as the right
+/// operand. `UNNEST(v COLUMNS(a INT))` has a call named `COLUMNS` whose arguments are casts of the
+/// field names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CallNode {
@@ -137,19 +138,19 @@ pub struct CallNode {
     pub name: Name,
     /// Arguments; `count(*)` has one `Star`.
     pub arguments: Vec<NodeId>,
-    /// `f(DISTINCT …)`.
+    /// Whether DISTINCT is given: `f(DISTINCT …)`.
     pub distinct: bool,
     /// `f(… ORDER BY …)`.
     pub order_by: Vec<OrderItem>,
     /// `FILTER (WHERE …)`.
     pub filter: Option<NodeId>,
-    /// `IGNORE NULLS`, `RESPECT NULLS`.
+    /// Whether IGNORE NULLS is given; RESPECT NULLS is the default.
     pub ignore_nulls: bool,
     /// `OVER (…)` or `OVER name`.
     pub over: Option<WindowSpec>,
 }
 
-/// What follows OVER, or a named window's body.
+/// The window after OVER, or the body of a named window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct WindowSpec {
@@ -161,29 +162,29 @@ pub struct WindowSpec {
     pub order_by: Vec<OrderItem>,
     /// ROWS or RANGE frame.
     pub frame: Option<Frame>,
-    /// ANCHOR, of a named window alone.
+    /// ANCHOR; only for a named window.
     #[serde(default)]
     pub anchor: Option<Anchor>,
 }
 
-/// Where functions over a window begin afresh.
+/// ANCHOR clause of a window: window functions restart at the start of each period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Anchor {
-    /// What begins a period.
+    /// The event that starts a period.
     pub period: AnchorPeriod,
-    /// Its place in the text.
+    /// Its span in the SQL text.
     pub span: Span,
 }
 
-/// What begins a period of an anchored window.
+/// The event that starts a new period of an anchored window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AnchorPeriod {
-    /// A day begins at a time of the clock, of a zone or of UTC.
+    /// DAILY: a new period starts each day at `time`, in `zone` or, without a zone, in UTC.
     Daily { time: Name, zone: Option<Name> },
-    /// EXPRESSION e: another value
+    /// EXPRESSION e: a new period starts when the value changes
     Expression { value: NodeId },
 }
 
@@ -197,9 +198,9 @@ pub struct Frame {
     pub start: FrameBound,
     /// Upper bound; `None` means CURRENT ROW.
     pub end: Option<FrameBound>,
-    /// EXCLUDE CURRENT ROW.
+    /// Whether EXCLUDE CURRENT ROW is given.
     pub exclude_current_row: bool,
-    /// Its place in the text.
+    /// Its span in the SQL text.
     pub span: Span,
 }
 
@@ -217,7 +218,7 @@ pub enum FrameMode {
     Cumulative,
 }
 
-/// One end of a frame, or of a WINDOW JOIN's range.
+/// A bound of a window frame, or of a WINDOW JOIN's range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "bound")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -251,13 +252,13 @@ pub enum IndexSelector {
 pub struct OrderItem {
     /// Expression, position or alias.
     pub expression: NodeId,
-    /// DESC.
+    /// Whether DESC is given.
     pub descending: bool,
     /// NULLS FIRST | LAST.
     pub nulls: Option<NullsOrder>,
 }
 
-/// Where nulls go.
+/// Position of nulls in the order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum NullsOrder {

@@ -1,13 +1,13 @@
-//! The tree of a statement, as it crosses from the parser (TypeScript) to the binder (Rust).
+//! The syntax tree of a statement, which the parser (TypeScript) passes to the binder (Rust).
 //!
-//! A tree is a flat table: [`Tree::nodes`] holds every node, children are indices into it
-//! ([`NodeId`]), so that the depth of a statement costs no stack on either side. Chains of
-//! AND, OR and `||` are one n-ary node each. [`Tree::spans`] runs parallel to the nodes.
+//! A tree is a flat table: [`Tree::nodes`] holds every node, and children are indices into it
+//! ([`NodeId`]), so a deeply nested statement costs no stack on either side. A chain of AND, OR or
+//! `||` is one n-ary node. [`Tree::spans`] is parallel to the nodes.
 //!
-//! All positions are UTF-16 offsets made by the TypeScript lexer; Rust carries them, and computes
-//! with them in [`PlainRows`] alone, whose cells have no place of their own. This crate knows no
-//! semantics and no engine type. The TypeScript twin, `ts/sql/ast.generated.ts`, is written from
-//! these definitions by `npm run generate`.
+//! All positions are UTF-16 offsets computed by the TypeScript lexer. Rust copies them and computes
+//! new ones only in [`PlainRows`], whose cells have no stored positions. This crate has no semantic
+//! rules and no engine types. `npm run generate` writes its TypeScript counterpart,
+//! `ts/sql/ast.generated.ts`, from these definitions.
 
 #![forbid(unsafe_code)]
 
@@ -64,11 +64,11 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Name {
-    /// The identifier's text, quotes removed, letter case kept.
+    /// The identifier without quotes, in its original letter case.
     pub text: String,
-    /// Whether it stood in quotes.
+    /// Whether it was quoted.
     pub quoted: bool,
-    /// Its place in the text, quotes included.
+    /// Its span in the SQL text, including quotes.
     pub span: Span,
 }
 
@@ -76,13 +76,13 @@ pub struct Name {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TypeName {
-    /// The word as written: `double`, `VARCHAR`, `geohash`.
+    /// The type name as written: `double`, `VARCHAR`, `geohash`.
     pub name: String,
     /// Arguments in parentheses as written: `["10", "2"]`, `["5c"]`.
     pub arguments: Vec<String>,
     /// Number of `[]` pairs after the name.
     pub dimensions: u32,
-    /// Its place in the text.
+    /// Its span in the SQL text.
     pub span: Span,
 }
 
@@ -90,13 +90,13 @@ pub struct TypeName {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Tree {
-    /// Every node; children come before their parents.
+    /// All nodes; children precede their parents.
     pub nodes: Vec<Node>,
     /// The span of each node, same length as `nodes`.
     pub spans: Vec<Span>,
-    /// The statement's own node.
+    /// The statement's root node.
     pub root: NodeId,
-    /// The identifier of `nodes[0]`: 0, or greater where the tree is a part of a statement.
+    /// The id of `nodes[0]`: 0, or greater if the tree is a fragment of a statement.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[cfg_attr(test, ts(skip))]
     pub first: NodeId,
@@ -108,33 +108,33 @@ fn is_zero(first: &NodeId) -> bool {
 }
 
 impl Tree {
-    /// Reads a tree from its JSON. Here, so that it is compiled for speed: each new statement pays
-    /// for it.
+    /// Parses a tree from JSON. It is defined in this crate so that this crate's optimisation level
+    /// applies to the deserializer: every new statement is parsed.
     ///
     /// # Errors
-    /// When it is no JSON of a tree.
+    /// If `json` is not a valid tree.
     pub fn from_json(json: &[u8]) -> serde_json::Result<Self> {
         serde_json::from_slice(json)
     }
 
-    /// The node with this index, or `None` when the tree is malformed.
+    /// The node with this id, or `None` if the tree is malformed.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(self.place(id))
     }
 
-    /// The same node, to be changed.
+    /// The node with this id, mutable, or `None` if the tree is malformed.
     pub fn get_mut(&mut self, id: NodeId) -> Option<&mut Node> {
         let place = self.place(id);
         self.nodes.get_mut(place)
     }
 
-    /// Every node with its identifier.
+    /// All nodes with their ids.
     pub fn numbered(&self) -> impl Iterator<Item = (NodeId, &Node)> + Clone {
         (self.first..).zip(&self.nodes)
     }
 
-    /// Adds a node, after its children.
+    /// Appends a node after its children and returns its id.
     pub fn push(&mut self, node: Node, span: Span) -> NodeId {
         let id = self.first + self.nodes.len() as NodeId;
         self.nodes.push(node);
@@ -142,19 +142,19 @@ impl Tree {
         id
     }
 
-    /// The span of a node; empty at 0 when the tree is malformed.
+    /// The span of a node; 0..0 if the tree is malformed.
     #[must_use]
     pub fn span(&self, id: NodeId) -> Span {
         self.spans.get(self.place(id)).copied().unwrap_or_default()
     }
 
-    /// The index of a node in `nodes` and `spans`; past their end when this tree does not have it.
+    /// The index of a node in `nodes` and `spans`; out of bounds if this tree does not contain it.
     fn place(&self, id: NodeId) -> usize {
         id.wrapping_sub(self.first) as usize
     }
 }
 
-/// Every kind of node. Expressions, then queries and sources, then statements.
+/// All node kinds: expressions, then queries and sources, then statements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -182,8 +182,8 @@ pub enum Node {
     TypedString { type_name: TypeName, value: String },
     /// `a`, `t.a`, `s.t.a`.
     Column { path: Vec<Name> },
-    /// `*`, `t.*` in a select list, and the argument of `count(*)`. `EXCLUDE (a, b)` leaves columns
-    /// out, `REPLACE (a + 1 AS a)` gives them other values.
+    /// `*` or `t.*` in a select list, or the argument of `count(*)`. `EXCLUDE (a, b)` removes
+    /// columns, `REPLACE (a + 1 AS a)` replaces their values.
     Star {
         qualifier: Option<Name>,
         #[serde(default)]
@@ -191,7 +191,7 @@ pub enum Node {
         #[serde(default)]
         replace: Vec<SelectItem>,
     },
-    /// `$1` (index from 1) or `?` (numbered by order of appearance).
+    /// `$1` (numbered from 1) or `?` (numbered by order of appearance).
     Parameter { index: u32 },
     /// `:name`.
     NamedParameter { name: Name },
@@ -201,9 +201,9 @@ pub enum Node {
     Unary { operator: UnaryOperator, operand: NodeId },
     /// Arithmetic, comparison, bit and pattern operators.
     Binary { operator: BinaryOperator, left: NodeId, right: NodeId, operator_span: Span },
-    /// `a AND b AND c`: two operands or more.
+    /// `a AND b AND c`: two or more operands.
     Logical { operator: LogicalOperator, operands: Vec<NodeId> },
-    /// `a || b || c`: two operands or more.
+    /// `a || b || c`: two or more operands.
     Concat { operands: Vec<NodeId>, operator_span: Span },
     /// `a IS [NOT] NULL`.
     IsNull { operand: NodeId, negated: bool },
@@ -219,7 +219,7 @@ pub enum Node {
     Cast { operand: NodeId, type_name: TypeName, double_colon: bool },
     /// `CASE [operand] WHEN … THEN … [ELSE …] END`.
     Case { operand: Option<NodeId>, branches: Vec<CaseBranch>, otherwise: Option<NodeId> },
-    /// `f(a, b)`, with everything that may follow the arguments.
+    /// `f(a, b)`, including any clauses after the arguments.
     Call(CallNode),
     /// `ARRAY[…]`.
     Array { items: Vec<NodeId> },
@@ -288,9 +288,9 @@ pub enum Node {
         tables: Vec<Name>,
         if_exists: bool,
         keep_symbols: bool,
-        /// Columns that number their rows begin anew.
+        /// Whether the sequences of numbered columns restart.
         restart_identity: bool,
-        /// Tables with foreign keys to these are emptied too.
+        /// Whether tables with foreign keys to these tables are truncated too.
         cascade: bool,
     },
     /// RENAME TABLE a TO b, ALTER TABLE [IF EXISTS] a RENAME TO b.
@@ -321,7 +321,7 @@ pub enum Node {
     RefreshView { view: Name, mode: RefreshMode },
     /// COMPILE VIEW v.
     CompileView { view: Name },
-    /// Users, groups, service accounts and their rights.
+    /// Access control: users, groups, service accounts and their permissions.
     Access { access: AccessStatement },
     /// COPY.
     Copy { copy: CopyStatement },
@@ -331,8 +331,8 @@ pub enum Node {
     Show { subject: ShowSubject },
     /// EXPLAIN [stage] statement.
     Explain { stage: ExplainStage, analyze: bool, statement: NodeId },
-    /// Session and housekeeping words that are accepted and do nothing yet:
-    /// BEGIN, COMMIT, ROLLBACK, SET …, DISCARD ALL, VACUUM, ….
+    /// Session and maintenance statements, stored as words: BEGIN, COMMIT, ROLLBACK, SET …, DISCARD
+    /// ALL, VACUUM, ….
     Session { words: Vec<String> },
     /// CHECK DATABASE; with a table, CHECK TABLE t.
     Check { table: Option<Name> },
@@ -340,11 +340,11 @@ pub enum Node {
     Recover { table: Name, skip: bool },
     /// CANCEL QUERY id.
     CancelQuery { id: NodeId },
-    /// An empty text, or only comments.
+    /// An empty statement, or only comments.
     Empty,
 }
 
-/// How two queries are put together.
+/// Set operators that combine two queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum SetOperator {
@@ -364,11 +364,13 @@ mod tests {
 
     use crate::Node;
 
-    /// The parser's golden trees: what TypeScript writes, Rust reads, and writes the same way.
+    /// The parser's golden trees: Rust reads the trees that TypeScript wrote and serializes them
+    /// identically.
     #[test]
-    fn trees_of_the_parser_are_read_back_unchanged() {
+    fn parser_trees_round_trip_unchanged() {
         let mut nodes_read = 0;
-        // From the folder of the crate, where cargo runs tests: clones share what they compile.
+        // Relative to the crate's folder, where cargo runs tests, so that clones can share build
+        // output.
         for entry in fs::read_dir("../../test/golden/ast").expect("the golden trees are there") {
             let path = entry.expect("the folder can be listed").path();
             let text = fs::read_to_string(&path).expect("the file can be read");

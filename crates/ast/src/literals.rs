@@ -1,33 +1,34 @@
-//! Queries that differ in the values of their WHERE alone are one query with parameters: its tree,
-//! its binding and its plan are made once. Only literals that a parameter surely replaces are taken
-//! out: those that are compared with something, the ends of BETWEEN and the list of IN.
+//! Automatic parameterization: queries that differ only in the literals of their WHERE share one
+//! query with parameters, so its tree, bound statement and plan are built once. A literal is
+//! replaced only where a parameter certainly has the same meaning: the operand of a comparison, a
+//! bound of BETWEEN, or an item of an IN list.
 //!
-//! The session asks before it parses a text, and a handed off connection asks for each text that
-//! comes: both must find the same query in it. A text that is not understood here has no such
-//! query; the parser reads it, and reports what is wrong.
+//! The session looks up this query before it parses the SQL text, and a handed-off connection does
+//! the same for each statement it receives: both must derive the same query. SQL text that this
+//! module does not understand has no parameterized form; the parser reads it and reports errors.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Longer texts and lists hardly come again with other values of the same number.
+/// Longer statements and lists rarely recur with other values and the same number of literals.
 const MAX_TEXT_BYTES: usize = 4_096;
 const MAX_VALUES: usize = 16;
-/// Longer numbers may be out of the range of a LONG.
+/// Longer integers may be out of range for LONG.
 const MAX_DIGITS: usize = 18;
 
-/// A query with parameters, and what they are in the text it was made of.
+/// A query with parameters, and their values in the original SQL text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LiftedQuery<'t> {
-    /// The text with `$1`, `$2` and so on in place of the literals.
+    /// The SQL text with `$1`, `$2`, … in place of the literals.
     pub text: String,
-    /// Their types; none for texts, whose type is that of what they are compared with.
+    /// The parameters' types; `None` for strings, which take the type of the other operand.
     pub types: Vec<Option<&'static str>>,
-    /// The literals as parameters, without quotes.
+    /// The literals as parameter values, without quotes.
     pub values: Vec<Cow<'t, str>>,
 }
 
 impl<'t> LiftedQuery<'t> {
-    /// The query that a text is one of; none where no literal is taken out of it.
+    /// Derives the parameterized query of an SQL text; `None` if no literal can be replaced.
     #[must_use]
     pub fn of(text: &'t str) -> Option<Self> {
         if text.len() > MAX_TEXT_BYTES {
@@ -48,7 +49,7 @@ impl<'t> LiftedQuery<'t> {
     }
 }
 
-/// What a token is, as far as it matters here.
+/// The token classes that matter here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Select,
@@ -58,19 +59,19 @@ enum Kind {
     And,
     Or,
     Not,
-    /// The first word of a clause, which ends a WHERE.
+    /// The first word of the clause that ends WHERE.
     Clause,
     Comparison,
-    /// A round bracket, then any other one.
+    /// An opening parenthesis, then any other opening bracket.
     Open,
     OpenOther,
     Close,
     Comma,
     Semicolon,
-    /// One that may be taken out, with its type; none for texts.
+    /// A literal that can be replaced, with its type; `None` for strings.
     Literal(Option<&'static str>),
     Other,
-    /// Behind the last token.
+    /// After the last token.
     End,
 }
 
@@ -81,12 +82,12 @@ struct Token {
     end: usize,
 }
 
-/// The tokens of a text that begins with SELECT; none where it has parameters or variables of its
-/// own, or something that is not read here.
+/// Tokenizes an SQL text that begins with SELECT. Returns `None` if it already has parameters or
+/// variables, or contains syntax that is not handled here.
 fn tokens(text: &str) -> Option<Vec<Token>> {
     let bytes = text.as_bytes();
     let mut tokens: Vec<Token> = Vec::with_capacity(text.len() / 3 + 1);
-    // Open square brackets: inside them a colon separates the ends of a slice.
+    // `brackets` counts open square brackets: inside them, a colon separates the bounds of a slice.
     let (mut start, mut brackets) = (0, 0_usize);
     while let Some(&first) = bytes.get(start) {
         let rest = &bytes[start..];
@@ -142,12 +143,12 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 
 const COMPARISONS: [&[u8]; 7] = [b"=", b"<", b">", b"<=", b">=", b"<>", b"!="];
 
-/// Whether a word may begin with this byte, or go on with it where it is no digit.
+/// Whether this byte can start a word. A word can also continue with it or with a digit.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 128
 }
 
-/// Where the word ends that goes on at `at`; none for letters that may be spaces.
+/// The end of the word that continues at `at`; `None` at a non-ASCII character that may be a space.
 fn word_end(text: &str, mut at: usize) -> Option<usize> {
     let is_ascii_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'$');
     loop {
@@ -162,7 +163,7 @@ fn word_end(text: &str, mut at: usize) -> Option<usize> {
     }
 }
 
-/// None for an E that a text in quotes touches: a backslash means something in that.
+/// Returns `None` for an E directly before a quoted string: backslashes are escapes in that string.
 fn keyword(word: &[u8], next: Option<&u8>) -> Option<Kind> {
     let mut capitals = [0; 8];
     let Some(capitals) = capitals.get_mut(..word.len()) else { return Some(Kind::Other) };
@@ -198,8 +199,8 @@ fn number(text: &str, at: usize) -> (Kind, usize) {
     (Kind::Literal(Some(of)), end)
 }
 
-/// The text in quotes at `at` and its end; none where it has no end. One that is a number stays, as
-/// a parameter takes it for a timestamp.
+/// The quoted string at `at` and its end; `None` if it is unterminated. A string that contains a
+/// number is not replaced, because as a parameter it would be read as a timestamp.
 fn quoted(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
     let end = closing(bytes, at)?;
     let inner = &bytes[at + 1..end - 1];
@@ -208,7 +209,7 @@ fn quoted(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
     Some((if is_number { Kind::Other } else { Kind::Literal(None) }, end))
 }
 
-/// Where the quotes end that begin at `at`; a doubled quote is part of what is quoted.
+/// The end of the quoted token that starts at `at`; doubled quotes are part of its content.
 fn closing(bytes: &[u8], at: usize) -> Option<usize> {
     let quote = bytes[at];
     let mut end = at + 1;
@@ -221,13 +222,13 @@ fn closing(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// One walk over the tokens behind WHERE.
+/// A pass over the tokens after WHERE.
 struct Lift<'t, 'k> {
     text: &'t str,
     tokens: &'k [Token],
-    /// What is in front of each open bracket.
+    /// The token before each open bracket.
     open: Vec<Kind>,
-    /// How far the text is copied.
+    /// Offset up to which the text has been copied.
     copied: usize,
     lifted: LiftedQuery<'t>,
 }
@@ -238,7 +239,7 @@ impl<'t> Lift<'t, '_> {
             match self.tokens[at].kind {
                 Kind::Open => self.open.push(self.tokens[at - 1].kind),
                 Kind::OpenOther => self.open.push(Kind::Other),
-                // A bracket closes that is not open: the WHERE is within others.
+                // An unmatched closing bracket: the WHERE is inside other brackets.
                 Kind::Close => drop(self.open.pop()?),
                 Kind::Clause if self.open.is_empty() => break,
                 Kind::Literal(of) if self.is_compared(at) => self.lift(at, of),
@@ -250,8 +251,8 @@ impl<'t> Lift<'t, '_> {
         (1..=MAX_VALUES).contains(&lifted.values.len()).then_some(lifted)
     }
 
-    /// Whether what is in front of a literal compares it, within brackets that only group, and the
-    /// literal is all that is compared.
+    /// Whether the literal is the whole operand of a comparison, and all enclosing brackets only
+    /// group conditions.
     fn is_compared(&self, at: usize) -> bool {
         let ends = matches!(
             self.tokens[at + 1].kind,
@@ -272,7 +273,7 @@ impl<'t> Lift<'t, '_> {
             && match before {
                 Kind::Comma | Kind::Open => is_list,
                 Kind::Comparison | Kind::In | Kind::Between => !is_list,
-                // BETWEEN, a literal, AND: the second literal is three tokens behind the word.
+                // BETWEEN, literal, AND: the second literal is three tokens after BETWEEN.
                 Kind::And => !is_list && self.tokens[at - 3].kind == Kind::Between,
                 _ => false,
             }
@@ -290,20 +291,20 @@ impl<'t> Lift<'t, '_> {
         self.lifted.types.push(of);
         self.lifted.values.push(value);
         self.lifted.text.push_str(&self.text[self.copied..start]);
-        // Writing to memory, a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.lifted.text, "${}", self.lifted.values.len());
         self.copied = end;
     }
 }
 
-/// What is in front of brackets that only group.
+/// Tokens before a bracket that only groups conditions.
 const GROUPS: [Kind; 5] = [Kind::Where, Kind::And, Kind::Or, Kind::Not, Kind::Open];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The query with parameters, then its values, each with its type where it has one.
+    /// Formats the parameterized query, then its values, each with its type if known.
     fn lifted(text: &str) -> Option<String> {
         let LiftedQuery { text, types, values } = LiftedQuery::of(text)?;
         let values = types.iter().zip(&values);
@@ -312,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_ends_where_its_token_does() {
+    fn literals_end_with_their_token() {
         for (where_, expected) in [
             ("a = 7", "a = $1 | 7:INT"),
             ("a = 007", "a = $1 | 007:INT"),
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_any_kind_are_read_without_a_panic() {
+    fn arbitrary_text_does_not_panic() {
         let good = "SELECT a[1:2] FROM \"t\" WHERE a IN ('ö''', 1.5) AND b = 7 -- c\n LIMIT 5";
         for at in 0..good.len() {
             for other in ["'", "\"", "ö", "\u{a0}", "/*", "(", ")", "$", "E", "7", ".", ":", ""] {

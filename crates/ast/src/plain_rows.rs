@@ -1,4 +1,4 @@
-//! Rows of plain literals, which cross as they are written.
+//! Rows of VALUES with plain literals only, passed to Rust as written.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::Span;
 
-/// Rows of plain literals as written, from the first parenthesis to the last:
-/// `(1, 'a', null), (-2, 'it''s', 1.5)`. The parser found that there is nothing else in them: no
-/// comment, no suffix, no expression; [`PlainRows::parts`] reads what it found.
+/// Rows of plain literals as written, from the first parenthesis to the last: `(1, 'a', null), (-2,
+/// 'it''s', 1.5)`. The parser has verified that they contain nothing else: no comments, suffixes or
+/// expressions. [`PlainRows::parts`] iterates over the cells.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PlainRows {
-    /// The rows' text.
+    /// The rows as written.
     pub text: String,
     /// Number of rows.
     pub rows: u32,
-    /// The text's place in the statement.
+    /// The rows' span in the statement.
     pub span: Span,
 }
 
-/// What a cell of [`PlainRows`] is.
+/// Kinds of literal in [`PlainRows`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlainKind {
     /// `null`.
@@ -29,11 +29,11 @@ pub enum PlainKind {
     True,
     /// `false`.
     False,
-    /// Digits, perhaps with a minus.
+    /// Digits, optionally with a minus sign.
     Integer,
     /// A number with a fraction or an exponent.
     Floating,
-    /// A text, its quotes removed.
+    /// A string without its quotes.
     Text,
 }
 
@@ -42,22 +42,22 @@ pub enum PlainKind {
 pub enum PlainPart<'t> {
     /// A cell.
     Cell {
-        /// What it is.
+        /// Its kind of literal.
         kind: PlainKind,
-        /// Its text; a plus sign is left out.
+        /// Its text without a leading plus sign.
         text: Cow<'t, str>,
         /// Offset of its first UTF-16 unit in the statement.
         start: u32,
     },
     /// The end of a row.
     RowEnd {
-        /// Offset in the statement behind the last UTF-16 unit of the row's last cell.
+        /// Offset in the statement after the last UTF-16 unit of the row's last cell.
         last_end: u32,
     },
 }
 
 impl PlainRows {
-    /// Cells and rows' ends in the order of the text.
+    /// Iterates over cells and row ends in order.
     #[must_use]
     pub fn parts(&self) -> PlainParts<'_> {
         let start = self.span.start as usize;
@@ -65,17 +65,17 @@ impl PlainRows {
     }
 }
 
-/// The parts of [`PlainRows`].
+/// Iterator over the cells and row ends of [`PlainRows`].
 #[derive(Debug)]
 pub struct PlainParts<'t> {
     text: &'t str,
     /// Offset of the next byte.
     at: usize,
-    /// Where the text begins in the statement.
+    /// Offset of the rows in the statement.
     start: usize,
-    /// By how much the UTF-16 units before `at` are fewer than the bytes.
+    /// Bytes before `at` minus UTF-16 units before `at`.
     narrower: usize,
-    /// Where the last cell ended in the statement.
+    /// Offset in the statement of the end of the last cell.
     last_end: u32,
 }
 
@@ -99,7 +99,7 @@ impl<'t> Iterator for PlainParts<'t> {
 }
 
 impl<'t> PlainParts<'t> {
-    /// The offset in the statement of what is next.
+    /// The statement offset of the next cell.
     fn offset(&self) -> u32 {
         (self.start + self.at - self.narrower) as u32
     }
@@ -164,7 +164,7 @@ mod tests {
     use super::{PlainKind, PlainPart, PlainRows};
     use crate::Span;
 
-    /// Kind and text of each cell with its place in UTF-16; a row's end as `)`.
+    /// Kind and text of each cell with its UTF-16 offset; a row end is `)`.
     fn read(text: &str, start: u32) -> Vec<(String, u32)> {
         let rows = PlainRows { text: text.to_owned(), rows: 1, span: Span { start, end: 0 } };
         let shown = |part| match part {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_literal_is_read_with_its_place() {
+    fn cells_have_their_kind_and_offset() {
         assert_eq!(
             read("(1, -2.5 ,+3,\tNULL,'a'),\n( true,fAlse, 1e-3, -1E+5)", 10),
             cells(&[
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_are_folded_and_hide_what_looks_like_the_end_of_a_row() {
+    fn quoted_strings_may_contain_quotes_and_row_ends() {
         assert_eq!(
             read("('it''s', '', '''', '),(')", 0),
             cells(&[("'it's'", 1), ("''", 10), ("'''", 14), ("'),('", 20), (")", 25)])
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn places_count_utf_16_units() {
+    fn offsets_count_utf_16_units() {
         assert_eq!(
             read("('é€𝄞', 7), ('ü', 8 )", 0),
             cells(&[
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_cut_off_ends() {
+    fn truncated_rows_yield_the_cells_read_so_far() {
         assert_eq!(read("('a''", 0), cells(&[("'a''", 1)]));
         assert_eq!(read("(tru", 0), cells(&[("True", 1)]));
         assert_eq!(read("", 0), cells(&[]));

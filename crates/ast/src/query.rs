@@ -1,4 +1,4 @@
-//! Parts of queries.
+//! Components of queries.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Declaration {
     pub name: Name,
     /// The value: an expression, or a Query node.
     pub value: NodeId,
-    /// OVERRIDABLE in a view.
+    /// Whether OVERRIDABLE is given, in a view.
     pub overridable: bool,
 }
 
@@ -26,7 +26,7 @@ pub struct Cte {
     pub columns: Vec<Name>,
     /// A Query node.
     pub query: NodeId,
-    /// Whether WITH RECURSIVE lets the query name itself.
+    /// Whether WITH RECURSIVE allows the query to reference itself.
     #[serde(default)]
     pub recursive: bool,
 }
@@ -35,11 +35,11 @@ pub struct Cte {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SelectNode {
-    /// SELECT DISTINCT.
+    /// Whether DISTINCT is given.
     pub distinct: bool,
     /// DISTINCT ON (…).
     pub distinct_on: Vec<NodeId>,
-    /// The list; the short form `t WHERE …` has one `Star`.
+    /// The select list; for the short form `t WHERE …`, a single `Star`.
     pub items: Vec<SelectItem>,
     /// Table, `TableFunction`, Derived or Join.
     pub from: Option<NodeId>,
@@ -49,23 +49,23 @@ pub struct SelectNode {
     pub latest_on: Option<LatestOn>,
     /// SAMPLE BY.
     pub sample_by: Option<SampleBy>,
-    /// GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name; `GROUPING SETS ((a), ())` is a
+    /// GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name. `GROUPING SETS ((a), ())` is a
     /// call named `GROUPING SETS` whose arguments are calls named `ROW`.
     pub group_by: Vec<NodeId>,
-    /// GROUP BY ALL: every item without an aggregate is a key, as where aggregates stand without
-    /// GROUP BY.
+    /// Whether GROUP BY ALL is given: every item without an aggregate is a key, as with aggregates
+    /// without GROUP BY.
     #[serde(default)]
     pub group_by_all: bool,
     /// HAVING.
     pub having: Option<NodeId>,
     /// WINDOW name AS (…).
     pub windows: Vec<NamedWindow>,
-    /// QUALIFY: which rows stay after window functions.
+    /// QUALIFY: filters rows after window functions.
     #[serde(default)]
     pub qualify: Option<NodeId>,
     /// PIVOT (…).
     pub pivot: Option<Box<PivotNode>>,
-    /// Text of the hint, the comment that begins with a plus sign after SELECT.
+    /// Content of the hint: the comment after SELECT that starts with a plus sign.
     pub hint: Option<String>,
 }
 
@@ -87,7 +87,7 @@ pub struct LatestOn {
     pub timestamp: Option<NodeId>,
     /// The keys.
     pub keys: Vec<NodeId>,
-    /// The clause's place in the text.
+    /// The clause's span in the SQL text.
     pub span: Span,
 }
 
@@ -105,7 +105,7 @@ pub struct SampleBy {
     pub fill: Vec<Fill>,
     /// ALIGN TO; `None` when there is no such clause.
     pub align: Option<SampleAlign>,
-    /// The clause's place in the text.
+    /// The clause's span in the SQL text.
     pub span: Span,
 }
 
@@ -126,7 +126,7 @@ pub enum Fill {
     Constant { value: NodeId },
 }
 
-/// What the buckets are aligned to.
+/// The origin that buckets are aligned to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "align")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -141,13 +141,13 @@ pub enum SampleAlign {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Limit {
-    /// The first number, absent in `LIMIT ,n`.
+    /// The first number; `None` in `LIMIT ,n`.
     pub first: Option<NodeId>,
     /// The number after the comma.
     pub second: Option<NodeId>,
     /// OFFSET.
     pub offset: Option<NodeId>,
-    /// The clause's place in the text.
+    /// The clause's span in the SQL text.
     pub span: Span,
 }
 
@@ -197,7 +197,7 @@ pub enum JoinKind {
 }
 
 impl JoinKind {
-    /// Whether it matches rows by the designated timestamps of its sides.
+    /// Whether the join matches rows by the designated timestamps of its inputs.
     #[must_use]
     pub fn is_by_time(&self) -> bool {
         match self {
@@ -220,7 +220,7 @@ pub enum JoinOn {
     Expression { condition: NodeId },
     /// ON (a, b)
     Columns { columns: Vec<Name> },
-    /// USING (a, b); empty for NATURAL JOIN: every name both sides have.
+    /// USING (a, b); empty for NATURAL JOIN, which joins on all common column names.
     Using { columns: Vec<Name> },
 }
 
@@ -230,7 +230,7 @@ pub enum JoinOn {
 pub struct AsofTolerance {
     /// A Duration node.
     pub interval: NodeId,
-    /// The clause's place in the text.
+    /// The clause's span in the SQL text.
     pub span: Span,
 }
 
@@ -240,7 +240,7 @@ pub struct AsofTolerance {
 pub struct PivotNode {
     /// Aggregates with their aliases.
     pub aggregates: Vec<SelectItem>,
-    /// FOR columns and their values; a value list of one Query node is a sub-query.
+    /// FOR columns and their values; a list of one Query node is a sub-query for the values.
     pub axes: Vec<(NodeId, Vec<SelectItem>)>,
     /// GROUP BY inside the pivot.
     pub group_by: Vec<NodeId>,

@@ -1,4 +1,4 @@
-//! Parts of statements that are not queries.
+//! Components of statements other than queries.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,7 +30,7 @@ pub struct CreateTableNode {
     pub dedup_keys: Vec<Name>,
     /// PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK, of the table and of its columns.
     pub constraints: Vec<ConstraintNode>,
-    /// TTL as written, `30d` or `4 WEEKS`, and its place in the text.
+    /// TTL as written, `30d` or `4 WEEKS`, with its span.
     pub ttl: Option<Name>,
     /// STORAGE POLICY (…).
     pub policy: Option<PolicyStages>,
@@ -38,7 +38,8 @@ pub struct CreateTableNode {
     pub options: Vec<OptionValue>,
 }
 
-/// `(TO PARQUET 3d, TO REMOTE 7d, DROP LOCAL 1 MONTH)` of STORAGE POLICY: ages as TTL has them.
+/// `(TO PARQUET 3d, TO REMOTE 7d, DROP LOCAL 1 MONTH)` of STORAGE POLICY. Ages have the syntax of
+/// TTL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PolicyStages {
@@ -50,21 +51,21 @@ pub struct PolicyStages {
     pub drop_local: Option<Name>,
 }
 
-/// A key, an index or a condition of a table as written.
+/// A key, an index or a CHECK condition of a table, as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ConstraintNode {
-    /// CONSTRAINT name, CREATE INDEX name.
+    /// Name after CONSTRAINT or CREATE INDEX.
     pub name: Option<Name>,
-    /// What it is.
+    /// Its kind.
     pub constraint: ConstraintKind,
-    /// The columns it is over; none for CHECK, and for an index over expressions.
+    /// Its columns; empty for CHECK and for an index over expressions.
     pub columns: Vec<Name>,
     /// REFERENCES of a foreign key.
     pub references: Option<ReferenceNode>,
-    /// CREATE INDEX IF NOT EXISTS.
+    /// Whether IF NOT EXISTS is given in CREATE INDEX.
     pub if_not_exists: bool,
-    /// Where it is written.
+    /// Its span in the SQL text.
     pub span: Span,
 }
 
@@ -90,9 +91,9 @@ pub enum ConstraintKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ReferenceNode {
-    /// The table.
+    /// The referenced table.
     pub table: Name,
-    /// Its columns; none for those of its primary key.
+    /// The referenced columns; empty for the table's primary key.
     pub columns: Vec<Name>,
     /// ON UPDATE
     pub on_update: ReferenceAction,
@@ -100,7 +101,7 @@ pub struct ReferenceNode {
     pub on_delete: ReferenceAction,
 }
 
-/// What follows a change of the row that a foreign key refers to.
+/// The action on a referencing row when the referenced row changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ReferenceAction {
@@ -126,16 +127,16 @@ pub struct ColumnDefinition {
     pub type_name: TypeName,
     /// SYMBOL CAPACITY, as written.
     pub symbol_capacity: Option<Name>,
-    /// NOCACHE gives false.
+    /// `false` for NOCACHE.
     pub symbol_cache: Option<bool>,
-    /// INDEX given.
+    /// Whether INDEX is given.
     pub indexed: bool,
-    /// NOT NULL given.
+    /// Whether NOT NULL is given.
     pub not_null: bool,
     /// DEFAULT expression.
     pub default: Option<NodeId>,
-    /// Words that refine the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`,
-    /// `INCLUDE (…)`, `PARQUET (…)`; the value is the text between the parentheses.
+    /// Options of the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`, `INCLUDE (…)`,
+    /// `PARQUET (…)`. The value is the text between the parentheses.
     #[serde(default)]
     pub options: Vec<OptionValue>,
 }
@@ -156,18 +157,18 @@ pub struct OptionValue {
 pub struct InsertNode {
     /// The table.
     pub table: Name,
-    /// Its name in ON CONFLICT and RETURNING.
+    /// Alias of the table in ON CONFLICT and RETURNING.
     #[serde(default)]
     pub alias: Option<Name>,
-    /// Listed columns; empty when there is no list.
+    /// Listed columns; empty without a list.
     pub columns: Vec<Name>,
-    /// The first rows of VALUES, as far as they are plain literals.
+    /// The leading rows of VALUES that consist of plain literals.
     pub plain: Option<PlainRows>,
-    /// The rows of VALUES that follow.
+    /// The remaining rows of VALUES.
     pub values: Option<ValuesBlock>,
-    /// A Query node, when there are no VALUES.
+    /// A Query node, if there are no VALUES.
     pub query: Option<NodeId>,
-    /// ATOMIC.
+    /// Whether ATOMIC is given.
     pub atomic: bool,
     /// BATCH n.
     pub batch: Option<NodeId>,
@@ -184,36 +185,35 @@ pub struct InsertNode {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Conflict {
-    /// The columns whose values are there already; empty when none are named.
+    /// The conflict target columns; empty if none are given.
     pub keys: Vec<Name>,
-    /// SET column = expression, over the row that is there and that of `excluded`; empty for DO
-    /// NOTHING.
+    /// SET column = expression, over the existing row and the row `excluded`; empty for DO NOTHING.
     pub assignments: Vec<(Name, NodeId)>,
     /// WHERE.
     pub filter: Option<NodeId>,
-    /// Its place in the text.
+    /// Its span in the SQL text.
     pub span: Span,
 }
 
-/// Rows of VALUES with more than plain literals in them. Their literals are not nodes: they cross
-/// as parallel lists, row by row.
+/// Rows of VALUES that contain more than plain literals. Literals are not stored as nodes but in
+/// parallel lists, row by row.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ValuesBlock {
     /// Number of rows.
     pub rows: u32,
-    /// Number of cells in each row, same length as `rows`; none of a row is DEFAULT VALUES.
+    /// Number of cells in each row, same length as `rows`; a row with 0 cells is DEFAULT VALUES.
     pub widths: Vec<u32>,
-    /// One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating,
+    /// One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating-point,
     /// `s` string, `v` DEFAULT, `x` expression.
     pub kinds: String,
-    /// Literal text per cell (sign included, string unescaped); the node id in decimal for `x`.
+    /// Text of each literal (with sign, strings unescaped); the node id in decimal for `x`.
     pub texts: Vec<String>,
     /// Offset of each cell's first UTF-16 unit.
     pub starts: Vec<u32>,
-    /// The place of each row's opening parenthesis.
+    /// Offset of each row's opening parenthesis.
     pub row_starts: Vec<u32>,
-    /// The place of each row's closing parenthesis.
+    /// Offset of each row's closing parenthesis.
     #[serde(default)]
     pub row_ends: Vec<u32>,
 }
@@ -224,7 +224,7 @@ pub struct ValuesBlock {
 pub struct UpdateNode {
     /// The table.
     pub table: Name,
-    /// Its alias.
+    /// The table's alias.
     pub alias: Option<Name>,
     /// SET column = expression.
     pub assignments: Vec<(Name, NodeId)>,
@@ -246,7 +246,7 @@ pub struct UpdateNode {
 pub struct DeleteNode {
     /// The table.
     pub table: Name,
-    /// Its alias.
+    /// The table's alias.
     pub alias: Option<Name>,
     /// USING sources.
     pub using: Option<NodeId>,
@@ -260,7 +260,7 @@ pub struct DeleteNode {
     pub returning: Vec<SelectItem>,
 }
 
-/// What DROP or CREATE VIEW speaks of.
+/// Kind of object in DROP and in CREATE VIEW.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ViewKind {
@@ -289,13 +289,14 @@ pub enum AlterAction {
     ChangeType { column: Name, type_name: TypeName },
     /// ALTER COLUMN c SET NOT NULL, DROP NOT NULL
     NotNull { column: Name, not_null: bool },
-    /// ALTER COLUMN c SET DEFAULT expression, and its text; DROP DEFAULT
+    /// ALTER COLUMN c SET DEFAULT expression, with its SQL text; DROP DEFAULT
     Default { column: Name, value: Option<NodeId>, text: String },
     /// ALTER COLUMN c SYMBOL CAPACITY n
     SymbolCapacity { column: Name, capacity: Name },
     /// ALTER COLUMN c CACHE, NOCACHE
     SymbolCache { column: Name, cache: bool },
-    /// ALTER COLUMN c ADD INDEX [CAPACITY n | TYPE …], DROP INDEX; the words after ADD INDEX
+    /// ALTER COLUMN c ADD INDEX [CAPACITY n | TYPE …], DROP INDEX; `words` are the words after ADD
+    /// INDEX
     Index { column: Name, indexed: bool, words: Vec<String> },
     /// DROP, DETACH, ATTACH or CONVERT PARTITION: LIST of names, or WHERE
     Partitions { change: PartitionChange, names: Vec<Name>, filter: Option<NodeId> },
@@ -313,17 +314,17 @@ pub enum AlterAction {
     DropPolicy,
     /// SET TYPE WAL, SET TYPE BYPASS WAL
     SetWal { wal: bool },
-    /// DEDUP ENABLE UPSERT KEYS (…); no key for DEDUP DISABLE
+    /// DEDUP ENABLE UPSERT KEYS (…); no keys for DEDUP DISABLE
     Dedup { keys: Vec<Name> },
-    /// ADD [CONSTRAINT name] PRIMARY KEY and its kin; CREATE INDEX
+    /// ADD [CONSTRAINT name] with any table constraint; CREATE INDEX
     AddConstraint { constraint: ConstraintNode },
     /// DROP CONSTRAINT [IF EXISTS] name
     DropConstraint { name: Name, if_exists: bool },
-    /// Every other form: its words as written, for the issue that gives them a meaning.
+    /// Any other action, as its words.
     Other { words: Vec<String>, span: Span },
 }
 
-/// What happens to partitions.
+/// The operation on partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum PartitionChange {
@@ -356,9 +357,9 @@ pub enum ShowSubject {
     CreateView { what: ViewKind, view: Name },
     /// SHOW CREATE DATABASE [INCLUDE | EXCLUDE (categories)]
     CreateDatabase {
-        /// EXCLUDE given.
+        /// Whether EXCLUDE is given.
         exclude: bool,
-        /// Categories as written; empty when none are given, ALL as such.
+        /// Categories as written, including ALL; empty if none are given.
         categories: Vec<Name>,
     },
     /// SHOW PARAMETERS
@@ -366,14 +367,14 @@ pub enum ShowSubject {
     /// SHOW USERS, SHOW USER [u], SHOW GROUPS [u], SHOW SERVICE ACCOUNTS [e], SHOW PERMISSIONS [e]
     Access {
         list: AccessList,
-        /// Of whom.
+        /// The user or entity, if given.
         of: Option<Name>,
     },
     /// `SHOW SERVER_VERSION`, `SHOW TRANSACTION ISOLATION LEVEL`, and the like.
     Setting { words: Vec<String> },
 }
 
-/// What SHOW tells of access control.
+/// The access control list that SHOW prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AccessList {
@@ -391,7 +392,7 @@ pub enum AccessList {
     Permissions,
 }
 
-/// What EXPLAIN shows.
+/// The stage that EXPLAIN shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ExplainStage {

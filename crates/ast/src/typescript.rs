@@ -1,7 +1,7 @@
-//! Writes the TypeScript twin of the tree: one file with every type, in the order below.
+//! Writes the TypeScript counterpart of the tree: one file with all types, in the order below.
 //!
-//! `npm run generate` names a folder in `TIDEMARK_TYPESCRIPT`; without it nothing is written and
-//! the test only proves that every type can be rendered.
+//! `npm run generate` passes the output folder in `TIDEMARK_TYPESCRIPT`. Without it, nothing is
+//! written and the test only verifies that every type can be rendered.
 
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ macro_rules! declare {
     };
 }
 
-/// The types of expressions and queries, in the order of the file.
+/// Declares the types of expressions and queries.
 fn declare_queries(text: &mut String) {
     declare!(
         text,
@@ -81,7 +81,7 @@ fn declare_queries(text: &mut String) {
     );
 }
 
-/// The types of statements.
+/// Declares the types of statements.
 fn declare_statements(text: &mut String) {
     declare!(
         text,

@@ -1,21 +1,22 @@
-//! What an appender writes to, how its bytes are read, and what became of them.
+//! Appender specifications (how incoming bytes are read) and appender results.
 
 use serde::{Deserialize, Serialize};
 
 use crate::TableMetadata;
 
-/// What an appender writes to, and how its bytes are read.
+/// Target table of an appender and the format of its bytes.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct AppenderSpec {
-    /// What the bytes are.
+    /// The input format.
     pub kind: AppenderKind,
     /// The table's name.
     pub table: String,
-    /// Create the table with the columns of `csv` when it is missing (one commit with the rows).
+    /// Whether to create the table with the columns of `csv` when it is missing (in the same commit
+    /// as the rows).
     pub create: bool,
-    /// Replace structure and rows, in the same commit as the new rows.
+    /// Whether to replace the table's structure and rows in the same commit that adds the new rows.
     pub overwrite: bool,
     /// Designated timestamp of a created table.
     #[serde(default)]
@@ -23,52 +24,52 @@ pub struct AppenderSpec {
     /// Partitioning of a created table.
     #[serde(default)]
     pub partition_by: Option<String>,
-    /// Rows after which staged rows go to disk.
+    /// Number of staged rows after which they are written to disk.
     #[serde(default)]
     pub max_uncommitted_rows: Option<u64>,
-    /// Microseconds of disorder to expect.
+    /// Expected out-of-order lag in microseconds.
     #[serde(default)]
     pub o3_max_lag_micros: Option<i64>,
-    /// How lines are read.
+    /// How CSV lines are parsed.
     pub csv: CsvTextSpec,
 }
 
-/// What the bytes of an appender are.
+/// Input format of an appender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AppenderKind {
-    /// Lines of CSV, into one table.
+    /// CSV lines for one table.
     Csv,
-    /// The line protocol, into the tables that its lines name: the rest is a [`LinesSpec`].
+    /// Line protocol, for the tables that the lines name; specified by a [`LinesSpec`].
     Lines,
-    /// Messages of the columnar protocol, into the tables that they name, in as many commits as
-    /// are asked for: the rest is a [`ColumnsSpec`].
+    /// Messages of the columnar protocol, for the tables that they name and in as many commits as
+    /// they request; specified by a [`ColumnsSpec`].
     Columns,
-    /// The data of COPY … FROM STDIN, for an INSERT that is prepared: the rest is a [`CopySpec`].
+    /// Data of COPY … FROM STDIN, for a prepared INSERT; specified by a [`CopySpec`].
     Copy,
 }
 
-/// How the data of COPY … FROM STDIN are read.
+/// How the data of COPY … FROM STDIN is parsed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CopySpec {
-    /// What the bytes are.
+    /// The input format.
     pub kind: AppenderKind,
-    /// Their format.
+    /// The COPY format.
     pub format: CopyFormat,
-    /// What parts the values of a line: one ASCII character, as the next two.
+    /// Delimiter between the values of a line: one ASCII character, like the next two fields.
     pub delimiter: char,
-    /// Of CSV what is around values.
+    /// CSV only: the quote character.
     pub quote: char,
-    /// Of CSV what precedes a quote that is part of a value.
+    /// CSV only: the character that escapes a quote inside a value.
     pub escape: char,
-    /// The text of a null.
+    /// The string that represents NULL.
     pub null_text: String,
-    /// What the first line is.
+    /// How the first line is treated.
     pub header: CopyHeader,
-    /// How the values are read, one for each parameter of the INSERT.
+    /// How values are parsed, one entry per parameter of the INSERT.
     pub columns: Vec<CopyColumnSpec>,
 }
 
@@ -77,121 +78,121 @@ pub struct CopySpec {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum CopyFormat {
-    /// Lines with backslashes.
+    /// Lines with backslash escapes.
     Text,
-    /// Lines with quotes.
+    /// Lines with quoted values.
     Csv,
     /// Binary values.
     Binary,
 }
 
-/// What the first line of the data of COPY is.
+/// How the first line of COPY data is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum CopyHeader {
-    /// A row.
+    /// The first line is a row.
     None,
-    /// Names that are not read.
+    /// The first line contains names, which are skipped.
     Skip,
-    /// The names of the columns.
+    /// The first line contains the names of the columns and must match them.
     Match,
 }
 
-/// How the values of a column come.
+/// How the values of a column are encoded.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CopyColumnSpec {
-    /// The type of binary ones, as an OID of `PostgreSQL`.
+    /// Type of binary values, as a `PostgreSQL` OID.
     pub oid: u32,
-    /// Of CSV: one without quotes is never null.
+    /// CSV only: an unquoted value is never null.
     pub force_not_null: bool,
-    /// Of CSV: one in quotes may be null.
+    /// CSV only: a quoted value may be null.
     pub force_null: bool,
 }
 
-/// What the data of COPY came to.
+/// Result of a COPY.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CopyReply {
-    /// Rows that were written.
+    /// Number of rows written.
     pub rows: u64,
-    /// Why none was.
+    /// Why no rows were written, on failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub failure: Option<CopyMistake>,
 }
 
-/// What is wrong with the data of COPY.
+/// An error in COPY data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CopyMistake {
-    /// The line, from 1; of binary data, the row.
+    /// Line number from 1; for binary data the row number.
     pub line: u64,
-    /// The error's code.
+    /// The error code.
     pub code: String,
-    /// Its text.
+    /// The error message.
     pub message: String,
-    /// More of it.
+    /// Details of the error, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub detail: Option<String>,
-    /// What to do about it.
+    /// Hint how to fix the error, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub hint: Option<String>,
 }
 
-/// How lines of the line protocol are read, and what they may make.
+/// How line protocol is parsed, and what it may create.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LinesSpec {
-    /// What the bytes are.
+    /// The input format.
     pub kind: AppenderKind,
-    /// The unit of timestamps that do not say it.
+    /// Unit of timestamps that do not specify one.
     pub precision: LinePrecision,
-    /// Whether tables are made that are not there.
+    /// Whether missing tables are created.
     pub create_tables: bool,
-    /// Whether tables that are there get columns.
+    /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
-    /// Partitioning of tables that are made.
+    /// Partitioning of created tables.
     pub partition_by: String,
-    /// Bytes of a line, at most.
+    /// Maximum bytes of a line.
     pub most_line_bytes: usize,
-    /// Bytes of all rows in memory, at most.
+    /// Maximum bytes of all rows in memory.
     pub most_held_bytes: usize,
-    /// Whether another message follows: the beginning of a line at the end belongs to that one.
+    /// Whether another message follows; an incomplete last line then belongs to it.
     pub goes_on: bool,
 }
 
-/// How messages of the columnar protocol are read, and what they may make.
+/// How messages of the columnar protocol are parsed, and what they may create.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ColumnsSpec {
-    /// What the bytes are.
+    /// The input format.
     pub kind: AppenderKind,
-    /// Whether tables are made that are not there.
+    /// Whether missing tables are created.
     pub create_tables: bool,
-    /// Whether tables that are there get columns.
+    /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
-    /// Partitioning of tables that are made.
+    /// Partitioning of created tables.
     pub partition_by: String,
-    /// Rows of a table in a message, at most.
+    /// Maximum rows of one table in a message.
     pub most_rows: usize,
-    /// Tables that a connection names, at most.
+    /// Maximum number of tables that a connection names.
     pub most_tables: usize,
-    /// Bytes of the texts in the dictionary of a connection, at most.
+    /// Maximum bytes of the strings in a connection's dictionary.
     pub most_dictionary_bytes: usize,
-    /// Rows from which a commit is asked for.
+    /// Number of pending rows from which a commit is required.
     pub most_waiting_rows: u64,
-    /// Bytes that rows which wait take in memory, at most.
+    /// Maximum bytes of pending rows in memory.
     pub most_held_bytes: usize,
-    /// Bytes of rows that wait, and of dictionaries, of all connections together.
+    /// Maximum bytes of pending rows and dictionaries of all connections together.
     pub most_open_bytes: u64,
 }
 
@@ -219,237 +220,239 @@ pub enum LinePrecision {
     Hours,
 }
 
-/// What the end of a message for several tables came to.
+/// Result of finishing a message for several tables.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "state")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RowsReply {
-    /// A line, or a message of the columnar protocol, is wrong, and nothing of it is written.
+    /// A line, or a message of the columnar protocol, is rejected; none of it is written.
     Refused {
-        /// Which one, from 1.
+        /// Number of the line or message, from 1.
         line: u64,
-        /// Bytes of the message before it.
+        /// Offset of the line or message in bytes.
         at: u64,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// Whether the rows together are too many, and not one of them wrong.
+        /// Whether the rows together exceed a limit although no single row is wrong.
         is_too_large: bool,
-        /// The table of the line, which the reason may tell of.
+        /// Table of the line, if known; the reason may reveal facts about it.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         table: Option<String>,
-        /// Whether that is there.
+        /// Whether that table exists.
         exists: bool,
-        /// How the columnar protocol classes it.
+        /// Status code of the columnar protocol for the error.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         status: Option<u8>,
     },
-    /// Everything was read, and would change this; asked again, it is committed, or planned anew
-    /// where the tables changed meanwhile.
+    /// Everything was read, and these are the changes. The next call commits them, or plans again
+    /// if the tables changed meanwhile.
     Planned {
-        /// The tables that get rows.
+        /// The tables that receive rows.
         tables: Vec<PlannedTable>,
-        /// Of lines: what of the message is read.
+        /// Line protocol only: how much of the message was read.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         read: Option<LinesRead>,
-        /// Of the columnar protocol: what was asked for and becomes this one transaction, in order.
+        /// Columnar protocol only: the requested commits that become this one transaction, in
+        /// order.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
         commits: Vec<AskedCommit>,
     },
-    /// Of the columnar protocol: rows cannot be written, be it that none could.
+    /// Columnar protocol only: the rows cannot be written, possibly because no rows can be.
     Failed {
-        /// The message that asked for their commit, from 1.
+        /// Number of the message that requested the commit, from 1.
         line: u64,
-        /// The error.
+        /// The error code.
         code: String,
-        /// Its text.
+        /// The error message.
         reason: String,
     },
-    /// Everything is written.
+    /// All rows are written.
     Committed {
-        /// Rows of all tables.
+        /// Number of rows in all tables.
         rows: u64,
-        /// Number of the transaction; none where there was nothing to write.
+        /// The transaction number; `None` when there was nothing to write.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         transaction: Option<u64>,
-        /// Of the columnar protocol: what was asked for, where there was nothing to plan.
+        /// Columnar protocol only: the requested commits, when there was nothing to plan.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
         commits: Vec<AskedCommit>,
-        /// Of the columnar protocol: whether there is more to commit, or to tell.
+        /// Columnar protocol only: whether there is more to commit or to report.
         more: bool,
     },
 }
 
-/// A commit that a client of the columnar protocol asked for; several may be one transaction.
+/// A commit that a client of the columnar protocol requested. One transaction may contain several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AskedCommit {
-    /// Messages that it answers.
+    /// Number of messages that it answers.
     pub messages: u64,
-    /// Rows of all its tables.
+    /// Number of rows in all its tables.
     pub rows: u64,
-    /// Its tables, by their places in the plan.
+    /// Indexes of its tables in the plan.
     pub tables: Vec<usize>,
-    /// Whether the client wanted to wait longer: too much was waiting.
+    /// Whether the commit was forced although the client deferred it, because too much was pending.
     pub forced: bool,
 }
 
-/// The lines of a message that are read; the beginning of one that another message ends is not.
+/// Lines of a message that were read, without an incomplete last line that the next message
+/// completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LinesRead {
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Lines, empty ones and comments among them.
+    /// Number of lines, including empty lines and comments.
     pub lines: u64,
 }
 
-/// A table that a message writes.
+/// A table that a message writes to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PlannedTable {
     /// Its name.
     pub table: String,
-    /// Whether it is made.
+    /// Whether it is created.
     pub creates: bool,
-    /// Columns that it gets; none where it is made.
+    /// Columns that are added; empty when the table is created.
     pub adds: Vec<String>,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
 }
 
-/// How the lines of one text are read.
+/// How the lines of a CSV input are parsed.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CsvTextSpec {
-    /// One ASCII character.
+    /// The delimiter: one ASCII character.
     pub delimiter: char,
-    /// The first line is a header: not data.
+    /// Whether the first line is a header.
     pub header: bool,
-    /// The columns that are read.
+    /// The columns to read.
     pub columns: Vec<CsvColumnSpec>,
-    /// What becomes of bad lines.
+    /// How malformed lines are handled.
     pub atomicity: CsvAtomicity,
-    /// Ignore fields beyond the columns instead of the whole line.
+    /// Whether surplus fields of a line are ignored instead of rejecting the line.
     pub skip_extra_values: bool,
 }
 
-/// What becomes of a line with a value that cannot be read.
+/// How a line with an unreadable value is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum CsvAtomicity {
-    /// The import ends; lines that are too long, or without a timestamp, are left out.
+    /// The import is aborted. Lines that are too long or lack a timestamp are skipped.
     Abort,
-    /// The import ends with those, too.
+    /// The import is aborted, also for lines that are too long or lack a timestamp.
     AbortLine,
-    /// The line is left out.
+    /// The line is skipped.
     SkipRow,
-    /// The value is null.
+    /// The value becomes null.
     SkipCol,
 }
 
-/// A column of a file on its way into a table.
+/// A column of an imported file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct CsvColumnSpec {
     /// Index of the field in each line.
     pub index: usize,
-    /// Column of the table.
+    /// Name of the table column.
     pub name: String,
-    /// Type text.
+    /// The SQL type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Of DATE, TIMESTAMP and `TIMESTAMP_NS` how they are written (absent: ISO forms), of numbers
-    /// their decimal mark.
+    /// Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS` values (absent: ISO formats); decimal mark of
+    /// numbers.
     #[serde(default)]
     pub pattern: Option<String>,
-    /// The type is a guess: a value that it does not hold asks for a wider one.
+    /// Whether the type was guessed. A value that does not fit then requests a wider type.
     #[serde(default)]
     pub guessed: Option<bool>,
-    /// Texts that are null where they are no value of the type.
+    /// Strings that are read as null unless they are values of the type.
     #[serde(default)]
     pub null_texts: Option<Vec<String>>,
 }
 
-/// What was taken so far.
+/// Progress of an appender.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct AppendProgress {
-    /// Bytes queued.
+    /// Number of bytes queued.
     pub bytes: u64,
-    /// Rows parsed.
+    /// Number of rows parsed.
     pub rows: u64,
-    /// Set where more bytes make no difference: what they came to is known already.
+    /// Set when the result is already known and further bytes are ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<bool>,
 }
 
-/// How far the messages of a connection of the columnar protocol are read.
+/// Read progress of a columnar-protocol connection.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MessagesProgress {
-    /// Messages that were read since the connection began, one that is wrong among them.
+    /// Number of messages read since the connection began, including a rejected one.
     pub messages: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub bytes: u64,
-    /// Messages that are still to be read.
+    /// Number of messages not read yet.
     pub left: u64,
-    /// Their bytes.
+    /// Bytes of these messages.
     pub left_bytes: u64,
     /// Whether there is something to commit.
     pub whole: bool,
-    /// Whether that has to be committed before more is read.
+    /// Whether it must be committed before more is read.
     pub full: bool,
-    /// Whether nothing more is read: why, the last `finish` tells.
+    /// Whether reading has ended; the last `finish` reports why.
     pub ended: bool,
 }
 
-/// What was read of one text.
+/// Report on one CSV input.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TextReport {
-    /// Rows read.
+    /// Number of rows read.
     pub rows_imported: u64,
-    /// Rows left out.
+    /// Number of rows skipped.
     pub rows_rejected: u64,
-    /// Failed conversions per column of the text.
+    /// Number of failed conversions per column of the input.
     pub column_errors: Vec<u64>,
     /// The first bad lines: `line 4, field 3: bad syntax`.
     pub bad_lines: Vec<String>,
-    /// Per column of the text the type it needs, where a guess was too narrow. When there is one,
-    /// the text has to be read again: an appender that read it commits nothing.
+    /// Per column of the input, the type it needs if the guess was too narrow. In that case the
+    /// input must be read again: an appender that read it commits nothing.
     pub widened: Vec<Option<WidenedColumn>>,
 }
 
-/// A type that holds what a guessed one did not.
+/// A wider type for a column whose guessed type did not fit.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct WidenedColumn {
-    /// Type text.
+    /// The SQL type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Line of the first value that needs it, from 1.
+    /// Line number, from 1, of the first value that needs the type.
     pub line: u64,
-    /// That value, or its beginning.
+    /// That value, possibly truncated.
     pub text: String,
 }
 
-/// What was read of the last text, and the table after the commit.
+/// Report on the last input, and the table after the commit.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AppendReport {
-    /// Of the last text.
+    /// Report on the last input.
     #[serde(flatten)]
     pub text: TextReport,
     /// The table after the commit.

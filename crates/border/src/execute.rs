@@ -1,68 +1,67 @@
-//! How a statement is run, and the totals of a run.
+//! Options and totals of a statement execution.
 
 use serde::{Deserialize, Serialize};
 
-/// Which rows to return, how, and for how long to try.
+/// Options of an execution: which rows to return, their encoding, and the time limit.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ExecuteOptions {
-    /// The encoding.
+    /// The row encoding.
     pub rows: RowFormat,
-    /// What the execution is called while it runs; no other one that runs may have it. The engine
-    /// finds one when absent.
+    /// Id of the execution, unique among running executions. The engine assigns one when absent.
     #[serde(default)]
     pub query_id: Option<u64>,
-    /// The text it runs for, where the statement is one with parameters in place of its literals.
+    /// The original SQL text, when the statement has parameters in place of its literals.
     #[serde(default)]
     pub text: Option<String>,
-    /// Rows left out at the start.
+    /// Number of rows to skip at the start.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub skip: u64,
-    /// Most rows returned, after `skip`.
+    /// Maximum number of rows to return, after `skip`.
     #[serde(default)]
     pub take: Option<u64>,
-    /// Keep counting after `take` rows, so that `Summary.rowsTotal` is the whole.
+    /// Whether to keep counting after `take` rows, so that `Summary.rowsTotal` covers all rows.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub count_all: bool,
-    /// Only the last rows of the result; `skip` and `take` count within them.
+    /// Number of rows to keep from the end of the result; `skip` and `take` apply within them.
     #[serde(default)]
     pub last: Option<u64>,
-    /// Milliseconds until the statement is given up; no limit when absent.
+    /// Timeout of the statement in milliseconds; no limit when absent.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// Milliseconds of `timeoutMs` that are over: from the statement's arrival to here.
+    /// Milliseconds of `timeoutMs` already elapsed since the statement arrived.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,
-    /// Most rows of the first chunk (portals with a row limit).
+    /// Maximum rows of the first chunk (portals with a row limit).
     #[serde(default)]
     pub first_chunk_rows: Option<u64>,
-    /// Waits for a change of the table, and answers the query's rows among those that changed. Of
-    /// rows that one commit added `skip` leaves out the first ones, else it has no effect.
+    /// Waits until the table changes, then runs the query over the changed rows. `skip` applies
+    /// only if the rows were added by a single commit.
     #[serde(default)]
     pub changes: Option<ChangesOptions>,
 }
 
-/// Which change of a table is reported.
+/// Selects which change of a table is reported.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ChangesOptions {
-    /// What follows this transaction; when absent nothing but the position of the table.
+    /// Reports changes after this transaction; when absent, only the table's current position.
     #[serde(default)]
     pub after: Option<u64>,
-    /// Tells the rows that there are, whatever came before.
+    /// Whether to report all existing rows, regardless of earlier changes.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub all: bool,
-    /// Leaves out the rows.
+    /// Whether to omit the rows.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub without_rows: bool,
-    /// Milliseconds to wait for a change.
+    /// Maximum milliseconds to wait for a change.
     pub wait_ms: u64,
 }
 
@@ -71,40 +70,40 @@ pub struct ChangesOptions {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TableChange {
-    /// What happened.
+    /// The kind of change.
     pub kind: ChangeKind,
     /// The table's name.
     pub table: String,
-    /// The last transaction that is reported by it.
+    /// The last transaction that the report covers.
     pub txn: u64,
-    /// Commits that are reported by it, where it is known.
+    /// Number of commits that the report covers, if known.
     pub commits: usize,
-    /// Rows that came, before any filter, where it is known.
+    /// Number of rows added, before any filter, if known.
     pub rows: Option<u64>,
-    /// Of added rows their time, of touched ones stretches that are ascending and apart.
+    /// Time range of added rows; otherwise the changed time ranges, ascending and disjoint.
     pub ranges: Vec<ChangedRange>,
 }
 
-/// What happened to a table.
+/// The kind of a change to a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ChangeKind {
-    /// Nothing.
+    /// No change.
     None,
     /// Rows were added.
     Rows,
-    /// Within stretches of time the rows are others now.
+    /// Rows in some time ranges changed.
     Range,
 }
 
-/// A stretch of time.
+/// A time range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ChangedRange {
-    /// The first instant; null: since ever.
+    /// The first timestamp; null: unbounded.
     pub from: Option<String>,
-    /// The last instant, which belongs to it; null: for ever.
+    /// The last timestamp, inclusive; null: unbounded.
     pub to: Option<String>,
 }
 
@@ -113,49 +112,50 @@ pub struct ChangedRange {
 #[serde(tag = "format", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub enum RowFormat {
-    /// `[1,"a"],[2,"b"]`: rows without the outer brackets, commas between rows of one stream.
+    /// `[1,"a"],[2,"b"]`: rows without the outer brackets, with commas between the rows of a
+    /// stream.
     Json {
-        /// LONG as text.
+        /// Whether LONG values are written as strings.
         #[serde(default)]
         #[cfg_attr(test, ts(as = "Option<bool>", optional))]
         quote_large_numbers: bool,
-        /// Which columns, in which order; all when absent.
+        /// Column indexes in output order; all columns when absent.
         #[serde(default)]
         columns: Option<Vec<usize>>,
     },
-    /// Rows only, CRLF line ends.
+    /// CSV rows with CRLF line endings.
     Csv {
-        /// One ASCII character.
+        /// The delimiter: one ASCII character.
         #[serde(default)]
         delimiter: Option<char>,
-        /// Write the name line first.
+        /// Whether to write a header line first.
         #[serde(default)]
         #[cfg_attr(test, ts(as = "Option<bool>", optional))]
         header: bool,
     },
     /// `DataRow` messages.
     Pg {
-        /// 0 text, 1 binary, one per column.
+        /// Format code per column: 0 text, 1 binary.
         format_codes: Vec<i16>,
-        /// Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
+        /// Whether `TIMESTAMP_NS` in text format has nine fractional digits instead of six.
         #[serde(default)]
         #[cfg_attr(test, ts(as = "Option<bool>", optional))]
         nanoseconds: bool,
     },
-    /// One `RESULT_BATCH` message of QWP per chunk, without what comes before its sequence: the
-    /// flags of the header, then what follows the query's number.
+    /// One `RESULT_BATCH` message of QWP per chunk: the flags of the header, then everything after
+    /// the query id, starting with the sequence number.
     Qwp {
-        /// Rows of a message, at most.
+        /// Maximum rows of a message.
         max_rows: usize,
-        /// Bytes after which a message is closed.
+        /// Number of bytes after which a message is closed.
         max_bytes: usize,
-        /// 1 to 9; absent: not compressed.
+        /// Compression level from 1 to 9; absent: uncompressed.
         #[serde(default)]
         zstd_level: Option<i32>,
     },
     /// A Parquet file.
     Parquet {
-        /// Codec, sizes and versions.
+        /// Compression, sizes and version.
         #[serde(default)]
         #[cfg_attr(test, ts(as = "Option<ParquetOptions>", optional))]
         options: ParquetOptions,
@@ -164,26 +164,27 @@ pub enum RowFormat {
     Arrow,
 }
 
-/// How a Parquet file is written; absent values take the encoder's defaults.
+/// Options for Parquet files; absent values use the encoder's defaults.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ParquetOptions {
     /// UNCOMPRESSED, SNAPPY, GZIP, LZ4, `LZ4_RAW`, ZSTD, BROTLI. Default ZSTD.
     pub compression_codec: Option<String>,
-    /// Codec's own scale. Default 9 for ZSTD.
+    /// Compression level on the codec's own scale. Default 9 for ZSTD.
     pub compression_level: Option<i32>,
-    /// Rows. Default 100,000.
+    /// Rows per row group. Default 100,000.
     pub row_group_size: Option<usize>,
-    /// Bytes. Default 1,048,576.
+    /// Bytes per data page. Default 1,048,576.
     pub data_page_size: Option<usize>,
-    /// Write the least and greatest values.
+    /// Whether min/max statistics are written.
     pub statistics_enabled: Option<bool>,
-    /// 1 or 2. Default 2.
+    /// Parquet version, 1 or 2. Default 2.
     pub parquet_version: Option<u8>,
-    /// Arrays as the bytes of their shape and elements. Default: nested lists.
+    /// Whether arrays are written as the bytes of their shape and elements. Default: nested lists.
     pub raw_array_encoding: Option<bool>,
-    /// NONE is one file, the default; HOUR to YEAR give a ZIP archive of one for each partition.
+    /// NONE (default) writes one file; HOUR to YEAR write a ZIP archive with one file per
+    /// partition.
     pub partition_by: Option<String>,
 }
 
@@ -192,12 +193,12 @@ pub struct ParquetOptions {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Summary {
-    /// Rows encoded.
+    /// Number of rows encoded.
     pub rows_returned: u64,
-    /// Rows of the query when counted (`countAll`), else those seen.
+    /// Number of rows of the query with `countAll`, otherwise the number of rows processed.
     pub rows_total: u64,
-    /// Rows written by INSERT, UPDATE or DELETE.
+    /// Number of rows written by INSERT, UPDATE or DELETE.
     pub rows_affected: u64,
-    /// Nanoseconds from the start of execution to its end.
+    /// Execution time in nanoseconds.
     pub execute_nanos: u64,
 }

@@ -1,102 +1,103 @@
-//! A connection that the engine answers by itself for a while.
+//! Connection handoffs: the engine itself serves a client connection for a limited time.
 
 use serde::Deserialize;
 
 use crate::RowFormat;
 
-/// What its client may send.
+/// Specification of a handoff: the requests that the client may send.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HandoffSpec {
-    /// What the handoff is called, as queries are: nothing else that runs may have it.
+    /// Id of the handoff, unique among running handoffs and queries.
     pub id: u64,
-    /// Milliseconds until a statement is given up; 0: no limit.
+    /// Statement timeout in milliseconds; 0: no limit.
     pub timeout_ms: u64,
-    /// How client and server talk.
+    /// The protocol and its requests.
     pub conversation: Conversation,
 }
 
-/// What a client may send in the words of its protocol, and how it is answered.
+/// Requests that a client may send in its protocol, and how they are answered.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "protocol", rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Conversation {
-    /// The wire protocol of `PostgreSQL`.
+    /// `PostgreSQL` wire protocol.
     Pg(PgHandoff),
     /// HTTP.
     Http(Box<HttpHandoff>),
 }
 
-/// Prepared queries that a client binds to other values.
+/// Prepared queries that a client executes with different values.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PgHandoff {
-    /// Nine digits of a second in the texts of `TIMESTAMP_NS`, not six.
+    /// Whether `TIMESTAMP_NS` in text format has nine fractional digits instead of six.
     pub nanoseconds: bool,
-    /// How each statement is bound.
+    /// The statements and how they are bound.
     pub statements: Vec<HandoffStatement>,
 }
 
-/// A statement that its client binds to other values. Bytes are numbers of 8 bits.
+/// A statement that the client binds to different values. Byte arrays are lists of numbers from 0
+/// to 255.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HandoffStatement {
-    /// The body of its Bind up to the count of the values.
+    /// Body of the Bind message up to the number of values.
     pub head: Vec<u8>,
-    /// The body of its Bind behind the values.
+    /// Body of the Bind message after the values.
     pub tail: Vec<u8>,
-    /// The beginning of rows of parameters that are sent so.
+    /// Header of the parameter row for values sent this way.
     pub header: Vec<u8>,
-    /// 0 text, 1 binary, one per column.
+    /// Format code per column: 0 text, 1 binary.
     pub format_codes: Vec<i16>,
-    /// The `RowDescription` for these.
+    /// The `RowDescription` message for these format codes.
     pub row_description: Vec<u8>,
 }
 
-/// Requests that are alike but for the text of their query.
+/// Requests that differ only in their SQL text.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HttpHandoff {
-    /// What a request begins with, up to the text of its query.
+    /// The bytes of a request before the SQL text.
     pub before: String,
-    /// What follows the text, to the end of the request.
+    /// The bytes of a request after the SQL text.
     pub after: String,
-    /// Bytes of a request, at most.
+    /// Maximum bytes of a request.
     pub longest: usize,
-    /// The head of an answer, without its length, which follows the first part, and its date, which
-    /// follows the second one.
+    /// The response head in three strings: the body length is inserted after the first, the date
+    /// after the second.
     pub head: [String; 3],
-    /// Bytes of the body of an answer, at most.
+    /// Maximum bytes of a response body.
     pub largest: usize,
-    /// Whether the answer repeats the text of the query.
+    /// Whether the response repeats the SQL text.
     pub names_query: bool,
-    /// How rows are written.
+    /// The row encoding.
     pub rows: RowFormat,
-    /// Rows left out at the start.
+    /// Number of rows to skip at the start.
     pub skip: u64,
-    /// Most rows returned, after `skip`.
+    /// Maximum number of rows to return, after `skip`.
     pub take: Option<u64>,
-    /// Whether the rows behind those are counted, too.
+    /// Whether rows beyond `take` are counted, too.
     pub count_all: bool,
-    /// What follows the count of the rows.
+    /// The response text after the row count.
     pub end: String,
     /// The queries.
     pub queries: Vec<HandoffQuery>,
 }
 
-/// A query, or all queries that differ in their literals alone.
+/// One query, or all queries that differ only in their literals.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HandoffQuery {
-    /// The text of the query, or of the query with parameters that texts are lifted to.
+    /// The SQL text, with parameters in place of literals if `types` is not empty.
     pub text: String,
-    /// The types of its literals, which are the parameters of the statement; none for texts.
+    /// Types of the literals, which are the statement's parameters; `None` for strings.
     pub types: Vec<Option<String>>,
-    /// What the answer says between the text of the query and the rows.
+    /// The response text between the SQL text and the rows.
     pub columns: String,
 }

@@ -1,6 +1,6 @@
-//! What crosses between TypeScript and Rust as JSON, beside the tree of a statement: options,
-//! answers, reports, names of permissions. `npm run generate` writes their TypeScript types to
-//! `ts/border/types.generated.ts`; whole numbers of 64 bits are numbers there.
+//! Types that cross between TypeScript and Rust as JSON, apart from the syntax tree: options,
+//! replies, reports and permission names. `npm run generate` writes their TypeScript types to
+//! `ts/border/types.generated.ts`; 64-bit integers are numbers there.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-/// What `tableMetadata` answers.
+/// Result of `tableMetadata`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TableMetadata {
-    /// Name as created.
+    /// The table's name as created.
     pub name: String,
-    /// Columns in order.
+    /// The columns in order.
     pub columns: Vec<TableColumn>,
     /// NONE, HOUR, DAY, WEEK, MONTH, YEAR.
     pub partition_by: &'static str,
-    /// Name of the designated timestamp.
+    /// Name of the designated timestamp, if any.
     pub timestamp: Option<String>,
 }
 
@@ -23,7 +23,7 @@ pub struct TableMetadata {
 pub struct TableColumn {
     /// Its name.
     pub name: String,
-    /// Type text.
+    /// The SQL type.
     #[serde(rename = "type")]
     pub type_name: String,
     /// Whether it is the designated timestamp.
@@ -37,13 +37,13 @@ pub struct TableColumn {
 pub struct ActiveQuery {
     /// Its id, for `cancelQuery`.
     pub query_id: u64,
-    /// Who runs it.
+    /// Name of the user who runs it.
     pub user: String,
-    /// Tells them apart from others of the same name.
+    /// Distinguishes users of the same name.
     #[serde(skip)]
     pub identity: String,
-    /// Its text.
+    /// The SQL text.
     pub text: String,
-    /// Microseconds since 1970 at its start.
+    /// Start time in microseconds since 1970.
     pub started_micros: i64,
 }

@@ -1,39 +1,39 @@
-//! What the engine tells of itself: counters, damage, log lines.
+//! Engine monitoring: counters, damage and log lines.
 
 use serde::Serialize;
 
 use crate::ActiveQuery;
 
-/// What `observe` answers.
+/// Result of `observe`.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Observed {
     /// Counters and gauges by name.
     #[cfg_attr(test, ts(type = "{ readonly [name: string]: number }"))]
     pub numbers: serde_json::Value,
-    /// What is known to be damaged. A table counts as sound until something of it is read.
+    /// Known damage. A table counts as intact until a damaged file of it is read.
     pub damages: Vec<Damage>,
     /// The running queries, oldest first.
     pub queries: Vec<ActiveQuery>,
 }
 
-/// Something in the root that is not as it was written.
+/// Damage in the root: a file differs from what was written.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Damage {
-    /// The table's name; its number where its definition is lost; empty without a table.
+    /// The table's name; its id if the definition is lost; empty if no table is affected.
     pub table: String,
-    /// The file and what is wrong with it.
+    /// The file and the error.
     pub what: String,
 }
 
-/// One event.
+/// A log event.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LogLine {
     /// Its level.
     pub level: LogLevel,
-    /// The crate or part it comes from.
+    /// The crate or component that logged it.
     pub component: &'static str,
     /// What happened.
     pub event: &'static str,
@@ -42,17 +42,17 @@ pub struct LogLine {
     pub fields: serde_json::Value,
 }
 
-/// How bad an event is.
+/// Severity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum LogLevel {
-    /// Someone must act.
+    /// An operator must act.
     Error,
-    /// Degraded.
+    /// The service is degraded.
     Warn,
-    /// Lifecycle.
+    /// Lifecycle event.
     Info,
-    /// Statements.
+    /// Statement event.
     Debug,
 }

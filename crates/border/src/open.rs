@@ -1,92 +1,95 @@
-//! How a database is opened.
+//! Options for opening a database.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
-/// How to open a database. Absent values take the defaults named in `docs/configuration.md`.
+/// Options for opening a database. Absent values use the defaults in `docs/configuration.md`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct OpenOptions {
     /// Root directory; created when missing.
     pub root: PathBuf,
-    /// What an acknowledged commit survives; default `sync`.
+    /// Which failures an acknowledged commit survives; default `sync`.
     pub commit_mode: Option<CommitMode>,
-    /// Whether the clock bounds a time to live; default true.
+    /// Whether the wall clock also limits TTL expiry, so that future rows do not expire recent
+    /// ones; default true.
     pub ttl_by_clock: Option<bool>,
-    /// Directory `read_parquet` may read, default `ROOT/import`.
+    /// Directory that `read_parquet` may read; default `ROOT/import`.
     pub import_root: Option<PathBuf>,
-    /// Directory that COPY … TO writes to, which `export_files()` lists; default `ROOT/export`.
+    /// Directory that COPY … TO writes to and `export_files()` lists; default `ROOT/export`.
     pub export_root: Option<PathBuf>,
-    /// Bytes the process may use; default the memory of the machine or of its control group.
+    /// Maximum bytes of the process; default the memory of the machine or of its control group.
     pub process_memory_bytes: Option<u64>,
-    /// Bytes all queries may use together; default half of `processMemoryBytes`.
+    /// Maximum bytes of all queries together; default half of `processMemoryBytes`.
     pub memory_limit_bytes: Option<u64>,
-    /// Bytes one query may use; default a quarter of `memoryLimitBytes`.
+    /// Maximum bytes of one query; default a quarter of `memoryLimitBytes`.
     pub query_memory_limit_bytes: Option<u64>,
-    /// Bytes of rows that only memory and the log may hold; default an eighth of
+    /// Maximum bytes of rows that exist only in memory and the log; default an eighth of
     /// `processMemoryBytes`.
     pub unwritten_limit_bytes: Option<u64>,
-    /// Threads that run plans; default the number of cores.
+    /// Number of threads that run plans; default the number of cores.
     pub workers: Option<usize>,
-    /// Fewest rows of a scan's part, and most of its batches; default what is fastest.
+    /// Minimum rows of a scan partition and maximum rows of its batches; default: the fastest
+    /// values.
     pub scan_part_rows: Option<NonZeroUsize>,
-    /// Queries that run at once, but for cheap ones; default twice the cores, at least 4.
+    /// Maximum number of concurrent queries, except cheap ones; default twice the cores, at least
+    /// 4.
     pub max_concurrent_queries: Option<usize>,
-    /// Queries that may wait for their turn; default 256.
+    /// Maximum number of queries waiting for admission; default 256.
     pub max_waiting_queries: Option<usize>,
-    /// Milliseconds a query waits for its turn; default 10,000.
+    /// Maximum milliseconds a query waits for admission; default 10,000.
     pub queue_wait_ms: Option<u64>,
-    /// Whether materialized views follow their base tables; default true.
+    /// Whether materialized views are refreshed from their base tables; default true.
     pub refresh_views: Option<bool>,
-    /// Whether live views can be made, and follow their base tables; default true.
+    /// Whether live views can be created and are refreshed from their base tables; default true.
     pub live_views: Option<bool>,
-    /// The longest IN MEMORY of a live view in microseconds; default an hour.
+    /// Maximum IN MEMORY of a live view in microseconds; default one hour.
     pub live_view_memory_micros: Option<i64>,
-    /// Bytes that all views may hold between their refreshes; default a 32nd of
-    /// `processMemoryBytes`, 256 MiB at most.
+    /// Maximum bytes of state that all views retain between refreshes; default a 32nd of
+    /// `processMemoryBytes`, at most 256 MiB.
     pub view_state_bytes: Option<usize>,
-    /// Whether materialized views answer queries over their base tables; default true.
+    /// Whether queries over base tables may be answered from materialized views; default true.
     pub answers_from_views: Option<bool>,
-    /// Bytes of the latest changes of followed tables that memory keeps; default a 64th of
-    /// `processMemoryBytes`, 64 MiB at most.
+    /// Maximum bytes of recent changes of followed tables cached in memory; default a 64th of
+    /// `processMemoryBytes`, at most 64 MiB.
     pub recent_changes_bytes: Option<usize>,
-    /// Milliseconds between two looks at the partitions of a table with a storage policy; default
+    /// Milliseconds between two checks of the partitions of a table with a storage policy; default
     /// five minutes.
     pub policy_check_ms: Option<u64>,
-    /// Milliseconds for which a table is followed without a feed; default a week.
+    /// Milliseconds for which a table stays followed without a change feed; default one week.
     pub followed_for_ms: Option<u64>,
-    /// Manifests kept to fall back to: 2 (default), or 1 for none.
+    /// Number of manifests retained: 2 (default), or 1 for no fallback.
     pub keep_generations: Option<u32>,
-    /// When checksums of segments are compared; default `first`.
+    /// When segment checksums are verified; default `first`.
     pub verify: Option<Verify>,
-    /// Free bytes on the disk below which writes stop; default 5 % of it, 1 GiB at most.
+    /// Free disk bytes below which writes stop; default 5 % of the disk, at most 1 GiB.
     pub disk_watermark_bytes: Option<u64>,
-    /// Bytes kept for the last checkpoint; default 64 MiB, at most 2 % of the disk.
+    /// Disk bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the disk.
     pub disk_reserve_bytes: Option<u64>,
-    /// Bytes all queries may spill; default a quarter of the free disk.
+    /// Maximum bytes that all queries may spill; default a quarter of the free disk space.
     pub spill_limit_bytes: Option<u64>,
-    /// Rows of an import that a new table holds in memory; default 500,000.
+    /// Maximum rows of an import that a new table holds in memory; default 500,000.
     pub max_uncommitted_rows: Option<u64>,
-    /// Disorder that a new table expects, milliseconds; default ten minutes.
+    /// Expected out-of-order lag of a new table in milliseconds; default ten minutes.
     pub o3_max_lag_ms: Option<i64>,
-    /// Tables.
+    /// Maximum number of tables.
     pub max_tables: Option<usize>,
-    /// Partitions of a table.
+    /// Maximum number of partitions per table.
     pub max_partitions: Option<usize>,
-    /// Columns of a table.
+    /// Maximum number of columns per table.
     pub max_columns: Option<usize>,
-    /// Bytes of a text or BINARY cell.
+    /// Maximum bytes of a string or BINARY value.
     pub max_cell_bytes: Option<usize>,
-    /// Elements of an array in a column.
+    /// Maximum number of elements of an array value.
     pub max_array_elements: Option<usize>,
-    /// Bytes of a line of an import.
+    /// Maximum bytes of a line in an import.
     pub max_line_bytes: Option<usize>,
 }
 
-/// What an acknowledged commit survives.
+/// The failures that an acknowledged commit survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -94,7 +97,7 @@ pub enum CommitMode {
     /// Power loss.
     #[default]
     Sync,
-    /// Death of the process at once, power loss soon after.
+    /// Death of the process immediately, power loss after a short delay.
     Async,
     /// Death of the process.
     NoSync,
@@ -102,21 +105,21 @@ pub enum CommitMode {
     Adaptive,
 }
 
-/// When the checksums of segments are compared.
+/// When segment checksums are verified.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Verify {
-    /// All of them when the database is opened.
+    /// All when the database is opened.
     Open,
-    /// Those of a column when it is first read.
+    /// Those of a column on its first read.
     #[default]
     First,
     /// Never.
     Off,
 }
 
-/// A key of the configuration as SHOW PARAMETERS prints it.
+/// A configuration key as SHOW PARAMETERS prints it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -125,7 +128,7 @@ pub struct Setting {
     pub key: String,
     /// The environment variable that sets it.
     pub environment_variable: String,
-    /// The effective value; of a secret, that it is there.
+    /// The effective value; for a secret, only whether it is set.
     pub value: String,
     /// `default`, `conf`, `env`, `set` or `file`.
     pub source: String,

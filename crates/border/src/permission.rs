@@ -1,5 +1,4 @@
-//! The permissions that statements of the engine take. `ts/access` knows them all, and more of its
-//! own.
+//! Permissions that engine statements require. `ts/access` defines these and others.
 
 use std::fmt;
 
@@ -8,7 +7,7 @@ use serde::Serialize;
 /// Declares each permission once, with its name.
 macro_rules! permissions {
     ($($variant:ident = $name:literal,)+) => {
-        /// What a user needs on a table, a column or the database, to run a statement.
+        /// A permission on a table, a column or the database that a statement requires.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
         #[cfg_attr(test, derive(ts_rs::TS))]
         pub enum Permission {
@@ -20,7 +19,7 @@ macro_rules! permissions {
         }
 
         impl Permission {
-            /// The name, as GRANT has it.
+            /// Returns the name used in GRANT.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {

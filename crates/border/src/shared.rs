@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer};
 
-/// An [`Arc`] that is read like its content.
+/// An [`Arc`] that deserializes like its content.
 #[derive(Debug, Default)]
 pub struct Shared<T>(Arc<T>);
 

@@ -1,4 +1,4 @@
-//! Who runs a statement, and what the statement is.
+//! The context of a statement, and its description.
 
 use std::collections::HashMap;
 
@@ -6,62 +6,63 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Permission, Shared, TextAsk, TextShape};
 
-/// Who asks, in which setting. Never credentials.
+/// The user and session of a statement. Never contains credentials.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct StatementContext {
     /// The session's user, for `current_user()` and the list of active queries.
     pub user: String,
-    /// Tells the user apart from others of the same name; absent: the name does.
+    /// Distinguishes users of the same name; absent: the name does.
     pub identity: Option<String>,
-    /// Who owns a view that the statement makes; absent: the user.
+    /// Owner of a view that the statement creates; absent: the user.
     pub owner: Option<Owner>,
-    /// The statement's text, for the list of active queries.
+    /// The SQL text, for the list of active queries.
     #[cfg_attr(test, ts(as = "Option<String>", optional))]
     pub text: String,
-    /// Type texts the client declared for `$1`, `$2`, …; null where it left them open.
+    /// Types the client declared for `$1`, `$2`, …; null where it declared none.
     pub parameter_types: Option<Vec<Option<String>>>,
-    /// Milliseconds until the statement is given up; absent or 0: no limit.
+    /// Statement timeout in milliseconds; absent or 0: no limit.
     pub timeout_ms: Option<u64>,
-    /// Milliseconds of `timeoutMs` that are over: from the statement's arrival to here.
+    /// Milliseconds of `timeoutMs` already elapsed since the statement arrived.
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,
-    /// What cancels its binding: a number that no execution has.
+    /// Id for cancelling its binding, distinct from all execution ids.
     pub query_id: Option<String>,
-    /// Refuse everything that writes.
+    /// Whether to reject all writes.
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub read_only: bool,
-    /// What of the catalog is seen; absent: everything.
+    /// The visible subset of the catalog; absent: everything.
     #[cfg_attr(test, ts(as = "Option<Visibility>", optional))]
     pub visibility: Option<Shared<Visibility>>,
-    /// What `SHOW USERS` and its kind answer, by `Users:`, `Permissions:name`, `all_permissions`,
-    /// as far as the statement asks for them.
+    /// Rows of `SHOW USERS` and similar statements, by key (`Users:`, `Permissions:name`,
+    /// `all_permissions`). Only the lists that the statement requests.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, ListedRows>>", optional))]
     pub lists: Shared<HashMap<String, ListedRows>>,
-    /// The last number of each sequence that the session drew from, in that order, as far as the
-    /// statement asks for them.
+    /// The last value the session got from each sequence, least recent first. Only the sequences
+    /// that the statement requests.
     #[cfg_attr(test, ts(as = "Option<Vec<DrawnNumber>>", optional))]
     pub numbers: Shared<Vec<DrawnNumber>>,
-    /// What is granted, by the keys of what an earlier binding asked; absent: nothing can be asked.
+    /// Results of the permission checks that an earlier binding requested, by key; absent: binding
+    /// cannot request checks.
     pub answers: Option<HashMap<String, bool>>,
-    /// How the texts in files are read, by the keys of what an earlier binding asked.
+    /// Detected formats of text files that an earlier binding requested, by key.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, TextShape>>", optional))]
     pub texts: Shared<HashMap<String, TextShape>>,
 }
 
-/// The last number that a session drew from a sequence: of a column of SERIAL or IDENTITY.
+/// The last sequence value a session got, from a SERIAL or IDENTITY column.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DrawnNumber {
-    /// The name that the sequence has elsewhere.
+    /// Name of the sequence, as used elsewhere.
     pub sequence: String,
-    /// The number: 64 bits, as text.
+    /// The 64-bit value as a string.
     pub value: String,
 }
 
 impl StatementContext {
-    /// Tells the user apart from others.
+    /// Distinguishes the user from others of the same name.
     #[must_use]
     pub fn identity(&self) -> &str {
         self.identity.as_deref().unwrap_or(&self.user)
@@ -72,40 +73,39 @@ impl StatementContext {
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Owner {
-    /// The name, for people.
+    /// The name, for display.
     pub name: String,
-    /// Tells one apart from others of the name; null where an older version made the view.
+    /// Distinguishes owners of the same name; null if an older version created the view.
     #[serde(default)]
     pub id: Option<String>,
 }
 
-/// What a user may see who may not see everything: the tables and columns they have some right on.
+/// Objects visible to a restricted user: the tables and columns the user has any permission on.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Visibility {
-    /// By folded name the folded names of the columns, null for all of them; null in its place:
-    /// every table.
+    /// Folded column names by folded table name. Null columns: all columns; null map: every table.
     pub tables: Option<HashMap<String, Option<Vec<String>>>>,
-    /// The same for what may be read, with SELECT alone.
+    /// The same for readable columns, which require SELECT.
     pub reads: Option<HashMap<String, Option<Vec<String>>>>,
-    /// Whether files of the server may be read.
+    /// Whether the user may read files of the server.
     #[serde(default)]
     pub files: bool,
-    /// Whether others' running queries are seen and may be cancelled.
+    /// Whether the user may see and cancel other users' queries.
     pub queries: bool,
 }
 
-/// Rows that the server knows and the engine does not: users, groups, rights.
+/// Rows that the server supplies to the engine: users, groups, permissions.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ListedRows {
-    /// Names and types.
+    /// Names and types of the columns.
     pub columns: Vec<(String, ListedType)>,
     /// The rows.
     pub rows: Vec<Vec<Option<ListedCell>>>,
 }
 
-/// A type of what the server tells.
+/// Column type of rows that the server supplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -116,7 +116,7 @@ pub enum ListedType {
     Boolean,
 }
 
-/// A cell of what the server tells.
+/// A value in rows that the server supplies.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -127,12 +127,12 @@ pub enum ListedCell {
     Text(String),
 }
 
-/// What a statement does.
+/// The kind of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum StatementKind {
-    /// Yields rows.
+    /// Returns rows.
     Select,
     /// Adds rows.
     Insert,
@@ -140,50 +140,51 @@ pub enum StatementKind {
     Update,
     /// Changes tables, or the database as a whole.
     Ddl,
-    /// Concerns the session alone.
+    /// Affects only the session.
     Session,
-    /// An empty text.
+    /// An empty statement.
     Empty,
 }
 
-/// What a bound statement is.
+/// Description of a bound statement.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct StatementDescription {
-    /// What it does.
+    /// The kind of the statement.
     pub kind: StatementKind,
-    /// Words of the command tag: `SELECT`, `CREATE TABLE`, …
+    /// The command tag: `SELECT`, `CREATE TABLE`, …
     pub command: String,
-    /// Columns of the result; empty when there is none.
+    /// Columns of the result; empty if it has none.
     pub columns: Vec<ResultColumn>,
     /// Index of the designated timestamp in `columns`, or -1.
     pub timestamp: i64,
-    /// Type text of each parameter `$1`, `$2`, … as inferred.
+    /// Inferred type of each parameter `$1`, `$2`, …
     pub parameters: Vec<String>,
-    /// What it touches.
+    /// The tables and columns it accesses.
     pub accesses: Vec<Access>,
-    /// What it asks for and has no effect here: notices beside its success.
+    /// Notice to send with success, when a requested option has no effect here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
-    /// What must be known to be granted or not before it can be bound: it reads while it is bound.
-    /// Prepare it again with the answers.
+    /// Permissions to check before binding, because binding already reads data. Prepare the
+    /// statement again with the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, ts(as = "Option<Vec<Ask>>", optional))]
     pub asks: Vec<Ask>,
-    /// Texts whose shape must be known before it can be bound. Prepare it again with what is found.
+    /// Text files whose format must be detected before binding. Prepare the statement again with
+    /// the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, ts(as = "Option<Vec<TextAsk>>", optional))]
     pub texts: Vec<TextAsk>,
 }
 
-/// A question of binding: whether something is granted.
+/// A permission check that binding requests.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Ask {
-    /// Tells it apart from other questions.
+    /// Identifies the request.
     pub key: String,
-    /// What is to be granted.
+    /// The access to check.
     pub access: Access,
 }
 
@@ -191,31 +192,30 @@ pub struct Ask {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ResultColumn {
-    /// Name as shown.
+    /// Name as displayed.
     pub name: String,
-    /// Type text as `/exec` prints it: `DOUBLE`, `GEOHASH(5c)`, `ARRAY`.
+    /// Type name as `/exec` prints it: `DOUBLE`, `GEOHASH(5c)`, `ARRAY`.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Dimensions of an array, else 0.
+    /// Number of dimensions of an array, otherwise 0.
     pub dimensions: u8,
-    /// Of a column of the catalog of `PostgreSQL`: the number of its type there, where `type` does
-    /// not say.
+    /// `PostgreSQL` type OID of a system-catalog column, if `type` does not determine it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oid: Option<i32>,
-    /// The column of a table that it is.
+    /// The table column it is selected from, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<ColumnSource>,
 }
 
-/// A column of a table, as clients of `PostgreSQL` ask the catalog about it.
+/// A table column as `PostgreSQL` clients look it up in the catalog.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ColumnSource {
-    /// The number of the table.
+    /// The table's OID.
     pub table: i32,
-    /// The number of the column in it, from 1.
+    /// The column number in the table, from 1.
     pub number: i16,
-    /// What narrows its type, as the catalog packs it; -1 for nothing.
+    /// The type modifier in catalog encoding; -1 for none.
     pub modifier: i32,
 }
 
@@ -223,19 +223,19 @@ pub struct ColumnSource {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct Access {
-    /// The table; empty for the database.
+    /// The table's name; empty for the database.
     pub table: String,
-    /// The columns; empty when the whole table is meant.
+    /// The columns; empty for the whole table.
     pub columns: Vec<String>,
-    /// What it takes.
+    /// The required permission.
     pub permission: Permission,
-    /// The view whose query touches it: the right is that of the view's owner.
+    /// The view whose query accesses it; the view's owner then needs the permission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
-    /// Of that view.
+    /// Owner of that view.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<Owner>,
-    /// The table's designated timestamp, where the user does not see everything.
+    /// The table's designated timestamp, if the user's visibility is restricted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<String>,
 }

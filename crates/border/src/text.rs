@@ -1,5 +1,5 @@
-//! Texts in files that a statement reads (`read_csv`, `read_json`): what binding asks about them,
-//! and what is found.
+//! Text files that a statement reads (`read_csv`, `read_json`): format requests of the binder and
+//! the detected formats.
 
 use std::collections::HashMap;
 
@@ -7,70 +7,70 @@ use serde::{Deserialize, Serialize};
 
 use crate::CsvTextSpec;
 
-/// A question of binding: how the texts in some files are read.
+/// A request of the binder: the format of some text files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TextAsk {
-    /// Tells it apart from other questions.
+    /// Identifies the request.
     pub key: String,
-    /// What the files are.
+    /// The file format.
     pub format: TextFormat,
-    /// The files, in the order in which their rows come.
+    /// The files, in the order of their rows.
     pub files: Vec<TextPlace>,
-    /// What the statement says about them, by the names of the options.
+    /// Options given in the statement, by name.
     pub options: HashMap<String, String>,
 }
 
-/// What a text is.
+/// Format of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum TextFormat {
-    /// Lines of values.
+    /// Delimited lines.
     Csv,
-    /// Objects or arrays.
+    /// JSON objects or arrays.
     Json,
 }
 
-/// A file of texts.
+/// A text file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TextPlace {
-    /// As users know it, below the import directory.
+    /// Path shown to users, relative to the import directory.
     pub name: String,
-    /// Where it is, absolute and without links.
+    /// Absolute path without symbolic links.
     pub path: String,
 }
 
-/// What is found about the files of a question.
+/// Detected formats of the requested files.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct TextShape {
-    /// How they are read, in the order of the question.
+    /// How the files are read, in the order of the request.
     pub files: Vec<TextFile>,
-    /// Why they cannot be read.
+    /// Why the files cannot be read, if so.
     #[serde(default)]
     pub problem: Option<String>,
 }
 
-/// How the text in one file is read.
+/// How one text file is read.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct TextFile {
-    /// As users know it.
+    /// Path shown to users.
     pub name: String,
-    /// Which content of the file was looked at: device, number, bytes, nanoseconds since 1970 of
-    /// the last change, with a colon between them.
+    /// Version of the file that was examined: device, inode, size in bytes and modification time in
+    /// nanoseconds since 1970, separated by colons.
     pub version: String,
-    /// When that was, in milliseconds since 1970.
+    /// Time of the examination in milliseconds since 1970.
     pub looked_at: u64,
-    /// Its first 64 bytes and its last, in hexadecimal digits: a file that grew has them still.
+    /// Its first and last 64 bytes in hexadecimal; a file that only grew still contains them there.
     pub edges: String,
-    /// Where its text lies as UTF-8 and CSV, if the file itself is something else.
+    /// Path of the copy converted to UTF-8 CSV, if the file itself has another format.
     #[serde(default)]
     pub converted: Option<String>,
-    /// How that is read.
+    /// How that CSV is parsed.
     pub csv: CsvTextSpec,
 }

@@ -1,6 +1,6 @@
-//! Writes the TypeScript types of what crosses the border: one file with every type.
+//! Writes the TypeScript types of the border crate into one file.
 //!
-//! `npm run generate` names a folder in `TIDEMARK_TYPESCRIPT`; without it nothing is written and
+//! `npm run generate` names a folder in `TIDEMARK_TYPESCRIPT`. Without it nothing is written, and
 //! the test only proves that every type can be rendered.
 
 use std::fmt::Write as _;
@@ -102,7 +102,7 @@ fn typescript_twin_is_written() {
         PlannedTable,
     );
     for declaration in declarations.into_iter().chain(of_copy()).chain(of_handoffs()) {
-        // JSON has no other numbers, and what is read is not changed.
+        // JSON has no other numbers, and the received arrays are read-only.
         let declaration =
             declaration.replace("bigint", "number").replace("Array<", "ReadonlyArray<");
         writeln!(text, "\nexport {declaration}").expect("a string takes all");

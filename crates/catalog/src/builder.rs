@@ -1,9 +1,9 @@
-//! Definitions of new tables, checked: shared by CREATE TABLE and every import.
+//! Checked definitions of new tables, shared by CREATE TABLE and every import.
 
 use tidemark_storage::{ColumnSchema, TableDefaults, TableSchema};
 use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy, SqlType, identifier};
 
-/// A new table's definition under way. Nothing is checked before [`TableBuilder::build`].
+/// Builds the definition of a new table. Only [`TableBuilder::build`] checks it.
 #[derive(Debug, Clone)]
 pub struct TableBuilder {
     schema: TableSchema,
@@ -11,13 +11,13 @@ pub struct TableBuilder {
 }
 
 impl TableBuilder {
-    /// A table without columns.
+    /// Creates a definition without columns.
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self { schema: TableSchema::new(name, Vec::new()), timestamp: None }
     }
 
-    /// Sets what the definition may say otherwise.
+    /// Sets defaults that the definition may override.
     #[must_use]
     pub fn defaults(self, defaults: TableDefaults) -> Self {
         Self { schema: self.schema.with_defaults(defaults), ..self }
@@ -50,14 +50,14 @@ impl TableBuilder {
         self
     }
 
-    /// Sets the rows an import may hold in memory.
+    /// Sets the maximum rows an import may hold in memory.
     #[must_use]
     pub fn max_uncommitted_rows(mut self, rows: u64) -> Self {
         self.schema.max_uncommitted_rows = rows;
         self
     }
 
-    /// Sets the lag kept for SHOW, microseconds.
+    /// Sets the out-of-order lag that SHOW reports, in microseconds.
     #[must_use]
     pub fn o3_max_lag_micros(mut self, lag: i64) -> Self {
         self.schema.o3_max_lag_micros = lag;
@@ -71,8 +71,8 @@ impl TableBuilder {
         self
     }
 
-    /// The definition. `InvalidName`, `DuplicateColumn`, `TypeMismatch`, `ColumnNotFound` or
-    /// `InvalidValue`, whichever comes first.
+    /// Returns the checked definition. Fails with the first of `InvalidName`, `DuplicateColumn`,
+    /// `TypeMismatch`, `ColumnNotFound` or `InvalidValue`.
     pub fn build(self) -> EngineResult<TableSchema> {
         let Self { mut schema, timestamp } = self;
         if !identifier::is_valid_table_name(&schema.name) {
@@ -119,8 +119,8 @@ fn timestamp_index(schema: &TableSchema, name: &str) -> EngineResult<usize> {
     Ok(index)
 }
 
-/// Refuses a column that a table cannot get: a bad name, a name that is there, a type that
-/// cannot be stored.
+/// Rejects a column that cannot be added: an invalid name, an existing name, or a type that cannot
+/// be stored.
 pub fn check_new_column(schema: &TableSchema, column: &ColumnSchema) -> EngineResult<()> {
     if !identifier::is_valid_column_name(&column.name) {
         let message = format!("invalid column name [name={}]", column.name);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_bad_names_duplicates_and_types() {
+    fn builder_rejects_invalid_names_duplicates_and_types() {
         let table = TableBuilder::new("t").column("ts", SqlType::Timestamp);
         assert_eq!(
             code(TableBuilder::new("a/b").column("x", SqlType::Int)),

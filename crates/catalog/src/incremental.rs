@@ -1,8 +1,8 @@
-//! Incremental views: tables that a query over a base table fills, and that follow that table.
+//! Incremental views: tables that a query over a base table fills and that are refreshed from it.
 //!
-//! There are two forms ([`ViewForm`]). The table is one like others. Beside it are records under
-//! its identifier, which are removed with it: the definition ([`IncrementalView`]), what only a
-//! live view has ([`LiveView`]), and what the view shows at the moment ([`IncrementalState`]).
+//! There are two forms ([`ViewForm`]). The view's table is an ordinary table. Records under its
+//! identifier are removed together with it: the definition ([`IncrementalView`]), the clauses of a
+//! live view ([`LiveView`]), and the refresh state ([`IncrementalState`]).
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ use crate::interval::Every;
 use crate::live::LiveView;
 use crate::records::{Owner, RecordKind, ViewSource, put, record};
 
-/// How an incremental view follows its base.
+/// The two forms of incremental views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViewForm {
-    /// A materialized view: aggregates of time buckets, or rows of the base.
+    /// A materialized view: aggregates per time bucket, or rows of the base.
     Materialized,
-    /// A live view: a row with window functions for each row of the base.
+    /// A live view: one row with window functions per row of the base.
     Live,
 }
 
 impl ViewForm {
-    /// How statements and messages name it.
+    /// Returns the name used in statements and messages.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -37,51 +37,51 @@ impl ViewForm {
 /// The definition of an incremental view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncrementalView {
-    /// Its own table.
+    /// The view's table.
     pub table: TableId,
-    /// The query's text.
+    /// The SQL text of the query.
     pub query: String,
-    /// The query's tree, as JSON.
+    /// The syntax tree of the query, as JSON.
     pub tree: String,
-    /// What the query names, by the node of the tree that does.
+    /// Objects that the query names, by syntax tree node.
     pub sources: BTreeMap<u32, ViewSource>,
-    /// Who made it.
+    /// The owner.
     pub owner: Owner,
-    /// The table whose changes it follows.
+    /// The base table.
     pub base: TableId,
-    /// That table's name when it was last found.
+    /// The base table's name when it was last found.
     pub base_name: String,
-    /// When it is refreshed.
+    /// When the view is refreshed.
     pub trigger: RefreshTrigger,
-    /// Whether it is left empty when it is made.
+    /// Whether it is left empty when created.
     pub deferred: bool,
-    /// Transactions after this one came after it was made, or got its present policy.
+    /// The last transaction before the view was created or got its current policy.
     pub made_after: u64,
-    /// The first tick of a timer, microseconds since 1970; when it was made, without START.
+    /// First tick of the timer in microseconds since 1970; without START, the creation time.
     pub start_micros: i64,
-    /// Whether START was said.
+    /// Whether START was specified.
     pub has_start: bool,
-    /// The zone in which a timer ticks.
+    /// Time zone of the timer.
     pub time_zone: Option<String>,
-    /// Which part of time is shown: all of it where nothing was said.
+    /// The periods that are shown; `None` for all rows.
     pub period: Option<RefreshPeriod>,
-    /// How far back new rows of the base count: hours when positive, months when negative, 0 for
-    /// ever.
+    /// How far back new rows of the base are considered: hours when positive, months when negative,
+    /// 0 for no limit.
     pub limit_hours_or_months: i64,
-    /// Which of its rows are shown: EXPIRE ROWS; all of them without.
+    /// EXPIRE ROWS, which hides rows; without it all rows are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expire: Option<ExpirePolicy>,
-    /// The clauses of a live view, from a record of their own; `None`: a materialized view.
+    /// The clauses of a live view, from a separate record; `None` for a materialized view.
     #[serde(skip)]
     pub live: Option<LiveView>,
 }
 
-/// EXPIRE ROWS.
+/// The EXPIRE ROWS clause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpirePolicy {
     /// The clause as written, without CLEANUP.
     pub text: String,
-    /// The tree of a query over the view's own table that has the rows which are shown, as JSON.
+    /// Syntax tree, as JSON, of a query over the view's table that returns the shown rows.
     pub tree: String,
     /// CLEANUP EVERY.
     pub cleanup: Every,
@@ -90,74 +90,74 @@ pub struct ExpirePolicy {
 /// When a view is refreshed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefreshTrigger {
-    /// After each change of the base.
+    /// After each change to the base.
     Immediate,
-    /// When a statement asks for it.
+    /// When a statement requests it.
     Manual,
     /// By a timer.
     Every(Every),
 }
 
-/// The periods that a view shows once they are over.
+/// The periods of a view, each shown when it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefreshPeriod {
     /// PERIOD (LENGTH …).
     Length {
         /// The length.
         length: Every,
-        /// The zone in whose calendar they lie.
+        /// Time zone of the calendar.
         time_zone: Option<String>,
-        /// How long after its end a period is waited for.
+        /// Delay after the end of a period before it is shown.
         delay: Option<Every>,
     },
     /// PERIOD (SAMPLE BY INTERVAL).
     SampleByInterval,
 }
 
-/// What REFRESH asked for.
+/// The refresh that a REFRESH statement requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefreshRequest {
-    /// Everything anew.
+    /// Recompute everything.
     Full,
-    /// Everything anew, of what has the names in the query now.
+    /// Recompute everything after resolving the names in the query again.
     Rebuild,
-    /// What changed.
+    /// Refresh only changes.
     Incremental,
-    /// All of a range, in the base's unit of time, the end excluded.
+    /// Recompute a range, in the base's unit of time, end exclusive.
     Range(i64, i64),
 }
 
-/// What an incremental view shows at the moment.
+/// The refresh state of an incremental view.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncrementalState {
-    /// It shows the base as of this transaction; `None` before the first refresh.
+    /// The transaction of the base that the view shows; `None` before the first refresh.
     pub position: Option<u64>,
-    /// Rows of the base before this instant, of those that a period leaves out.
+    /// With PERIOD: the exclusive upper bound of the base timestamps that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shown_until: Option<i64>,
-    /// Why it does not follow its base any more.
+    /// Why the view is invalid and no longer refreshed, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
-    /// What a statement asked for and was not done yet.
+    /// The pending refresh request, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<RefreshRequest>,
-    /// How many statements have asked so far.
+    /// Number of refresh requests so far.
     #[serde(default)]
     pub requests: u64,
-    /// Of a live view that begins to follow again: the transaction it has to reach.
+    /// For a live view that resumes: the transaction it must reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_target: Option<u64>,
-    /// Whether ALTER LIVE VIEW … SUSPEND WAL stopped it.
+    /// Whether ALTER LIVE VIEW … SUSPEND WAL suspended it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
-    /// Of a live view: stretches whose rows the base put away and that have shown rows since then,
-    /// first and last instant.
+    /// For a live view: time ranges (first and last timestamp) that the base retired and that have
+    /// shown rows since then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revived: Vec<(i64, i64)>,
-    /// When the last refresh began, microseconds since 1970.
+    /// Start of the last refresh, microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_micros: Option<i64>,
-    /// When it ended.
+    /// End of the last refresh, microseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_micros: Option<i64>,
 }
@@ -169,26 +169,26 @@ impl IncrementalView {
         self.deferred && self.trigger == RefreshTrigger::Immediate
     }
 
-    /// Materialized or live.
+    /// Returns whether the view is materialized or live.
     #[must_use]
     pub fn form(&self) -> ViewForm {
         if self.live.is_some() { ViewForm::Live } else { ViewForm::Materialized }
     }
 
-    /// The incremental view whose table this is.
+    /// Returns the incremental view that owns this table, if any.
     #[must_use]
     pub fn of(snapshot: &Snapshot, table: TableId) -> Option<Self> {
         Self::read(snapshot, table, record(snapshot, RecordKind::MaterializedView, table)?)
     }
 
-    /// The view of a table from the bytes of its record.
+    /// Decodes the view of a table from its record.
     #[must_use]
     pub fn read(snapshot: &Snapshot, table: TableId, bytes: &[u8]) -> Option<Self> {
         let view: Self = serde_json::from_slice(bytes).ok()?;
         Some(Self { live: LiveView::of(snapshot, table), ..view })
     }
 
-    /// The form of the incremental view whose table this is; `None` for other tables.
+    /// Returns the form of the incremental view that owns this table; `None` for other tables.
     #[must_use]
     pub fn form_of(snapshot: &Snapshot, table: TableId) -> Option<ViewForm> {
         record(snapshot, RecordKind::MaterializedView, table)?;
@@ -202,34 +202,34 @@ impl IncrementalView {
         Self::form_of(snapshot, table).is_some()
     }
 
-    /// All of them, in no order that means anything.
+    /// Returns all incremental views in unspecified order.
     pub fn all(snapshot: &Snapshot) -> impl Iterator<Item = Self> {
         let records = snapshot.records(RecordKind::MaterializedView.name());
         records.filter_map(|(key, bytes)| Self::read(snapshot, key.parse().ok()?, bytes))
     }
 
-    /// Why its refreshes are refused: its owner lost a right that its query needs.
+    /// Returns why refreshes are refused: the owner lost a permission that the query needs.
     #[must_use]
     pub fn refusal(snapshot: &Snapshot, table: TableId) -> Option<String> {
         let bytes = record(snapshot, RecordKind::RefreshRefusal, table)?;
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The change that records it, without what only a live view has.
+    /// Returns the change that stores the definition, without the clauses of a live view.
     pub fn put(&self) -> EngineResult<Change> {
         put(RecordKind::MaterializedView, self.table, self)
     }
 }
 
 impl IncrementalState {
-    /// What the view of this table shows.
+    /// Returns the refresh state of this table's view.
     #[must_use]
     pub fn of(snapshot: &Snapshot, table: TableId) -> Self {
         let bytes = record(snapshot, RecordKind::MaterializedState, table);
         bytes.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
     }
 
-    /// The state as clients see it: a view whose refreshes are refused is invalid.
+    /// Returns the state shown to clients: a view whose refreshes are refused is invalid.
     #[must_use]
     pub fn shown(snapshot: &Snapshot, table: TableId) -> Self {
         let state = Self::of(snapshot, table);
@@ -237,12 +237,12 @@ impl IncrementalState {
         Self { invalid: state.invalid.clone().or_else(refusal), ..state }
     }
 
-    /// The change that records it.
+    /// Returns the change that stores the state.
     pub fn put(&self, table: TableId) -> EngineResult<Change> {
         put(RecordKind::MaterializedState, table, self)
     }
 
-    /// Lets the commit fail where the state is not the one of this snapshot.
+    /// Returns a change that fails the commit if the state differs from this snapshot's.
     #[must_use]
     pub fn expect(snapshot: &Snapshot, table: TableId) -> Change {
         let kind = RecordKind::MaterializedState;

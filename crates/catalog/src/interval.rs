@@ -1,18 +1,18 @@
-//! Lengths of time in the clauses of views: a count and a unit.
+//! Durations in the clauses of views: a count and a unit.
 
 use serde::{Deserialize, Serialize};
 use tidemark_types::calendar::{
     MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE, MICROS_PER_SECOND, MICROS_PER_WEEK,
 };
 
-/// A unit of the lengths of time in clauses.
+/// A unit of durations in clauses.
 #[derive(Debug)]
 struct Unit {
-    /// As it is written.
+    /// The suffix in SQL.
     suffix: &'static str,
-    /// The word that lists show.
+    /// The name shown in catalog tables.
     word: &'static str,
-    /// Its length; of months and years the shortest ones.
+    /// Its length; for months and years the shortest possible.
     micros: i64,
 }
 
@@ -20,7 +20,7 @@ const fn unit(suffix: &'static str, word: &'static str, micros: i64) -> Unit {
     Unit { suffix, word, micros }
 }
 
-/// All units; [`LiveUnit`] counts them from the first one.
+/// All units; [`LiveUnit`] indexes them from the first.
 static UNITS: [Unit; 8] = [
     unit("ms", "MILLISECOND", 1_000),
     unit("s", "SECOND", MICROS_PER_SECOND),
@@ -32,10 +32,10 @@ static UNITS: [Unit; 8] = [
     unit("y", "YEAR", 365 * MICROS_PER_DAY),
 ];
 
-/// A count and a unit, `10m`: `s`, `m`, `h`, `d`, `w`, `M`, `y`.
+/// A count and a unit, such as `10m`. Units: `s`, `m`, `h`, `d`, `w`, `M`, `y`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Every {
-    /// How many units.
+    /// Number of units.
     pub count: u32,
     /// The unit's letter.
     pub unit: char,
@@ -47,19 +47,19 @@ impl Every {
         UNITS.iter().find(|unit| unit.suffix.chars().eq([self.unit])).unwrap_or(year)
     }
 
-    /// The word of its unit, as lists show it.
+    /// Returns the unit's name as shown in catalog tables.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.unit().word
     }
 
-    /// Microseconds; of months and years the shortest ones have.
+    /// Returns the length in microseconds; for months and years the shortest possible.
     #[must_use]
     pub fn micros(self) -> i64 {
         self.unit().micros.saturating_mul(i64::from(self.count))
     }
 
-    /// The same in seconds.
+    /// Returns the length in seconds.
     #[must_use]
     pub fn seconds(self) -> u64 {
         (self.micros() / MICROS_PER_SECOND) as u64
@@ -72,10 +72,10 @@ impl std::fmt::Display for Every {
     }
 }
 
-/// A length of time as it was written, such as `250ms`.
+/// A duration as written, such as `250ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveInterval {
-    /// How many units.
+    /// Number of units.
     pub count: u32,
     /// The unit.
     pub unit: LiveUnit,
@@ -103,7 +103,7 @@ impl LiveUnit {
         &UNITS[self as usize]
     }
 
-    /// The word that lists show.
+    /// Returns the name shown in catalog tables.
     #[must_use]
     pub fn word(self) -> &'static str {
         self.facts().word
@@ -111,7 +111,7 @@ impl LiveUnit {
 }
 
 impl LiveInterval {
-    /// What a text such as `250ms` says.
+    /// Parses a string such as `250ms`.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -121,7 +121,7 @@ impl LiveInterval {
         Some(Self { count, unit })
     }
 
-    /// Its length.
+    /// Returns the length in microseconds.
     #[must_use]
     pub fn micros(self) -> i64 {
         self.unit.facts().micros.saturating_mul(i64::from(self.count))

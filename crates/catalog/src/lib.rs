@@ -1,7 +1,7 @@
-//! Names to tables, views and settings, and the building of definitions.
+//! Resolves names to tables, views and settings, and builds definitions.
 //!
-//! A thin reading of a storage snapshot: it holds nothing of its own and decides nothing that the
-//! storage does not record. It knows no SQL and no files.
+//! A thin layer over a storage snapshot: it has no state of its own and decides nothing that the
+//! storage does not record. It depends on neither SQL nor files.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -28,7 +28,7 @@ pub use records::{
     Owner, RecordKind, View, ViewColumn, ViewSource, due_table_types, set_table_type,
 };
 
-/// What a name can stand for.
+/// An object that a name can refer to.
 #[derive(Debug, Clone)]
 pub enum Object {
     /// A table.
@@ -37,26 +37,26 @@ pub enum Object {
     View(View),
 }
 
-/// The names of one snapshot.
+/// Name resolution in one snapshot.
 #[derive(Debug, Clone)]
 pub struct Catalog {
     snapshot: Arc<Snapshot>,
 }
 
 impl Catalog {
-    /// The names of this snapshot.
+    /// Creates the catalog of this snapshot.
     #[must_use]
     pub fn new(snapshot: Arc<Snapshot>) -> Self {
         Self { snapshot }
     }
 
-    /// The snapshot itself.
+    /// Returns the snapshot.
     #[must_use]
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
     }
 
-    /// The object of the name, letter case ignored.
+    /// Finds the object with this name, ignoring case.
     #[must_use]
     pub fn resolve(&self, name: &str) -> Option<Object> {
         if let Some(table) = self.snapshot.table(name) {
@@ -65,7 +65,7 @@ impl Catalog {
         View::find(&self.snapshot, name).map(Object::View)
     }
 
-    /// The table with this name; `TableNotFound` when there is none.
+    /// Returns the table with this name, or `TableNotFound`.
     pub fn table(&self, name: &str) -> EngineResult<Arc<TableSnapshot>> {
         self.snapshot.table(name).ok_or_else(|| {
             let message = format!("table does not exist [table={name}]");
@@ -73,7 +73,7 @@ impl Catalog {
         })
     }
 
-    /// All tables by name.
+    /// Returns all tables, sorted by name.
     #[must_use]
     pub fn tables(&self) -> Vec<Arc<TableSnapshot>> {
         let mut tables: Vec<_> = self.snapshot.tables().map(Arc::clone).collect();
@@ -81,13 +81,13 @@ impl Catalog {
         tables
     }
 
-    /// All views by name.
+    /// Returns all views, sorted by name.
     #[must_use]
     pub fn views(&self) -> Vec<View> {
         records::views(&self.snapshot)
     }
 
-    /// A setting's bytes.
+    /// Returns the bytes of a setting.
     #[must_use]
     pub fn setting(&self, key: &str) -> Option<&[u8]> {
         self.snapshot.record(RecordKind::Setting.name(), key)

@@ -1,4 +1,4 @@
-//! The clauses of live views: incremental views whose query has a row for each row of the base.
+//! Clauses of live views: incremental views whose query returns one row per row of the base.
 
 use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId};
@@ -7,27 +7,27 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::interval::LiveInterval;
 use crate::records::{RecordKind, put, record};
 
-/// What only a live view has.
+/// The clauses that only a live view has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveView {
-    /// FLUSH EVERY.
+    /// The FLUSH EVERY clause.
     pub flush_every: LiveInterval,
-    /// IN MEMORY.
+    /// The IN MEMORY clause.
     pub in_memory: LiveInterval,
-    /// START FROM.
+    /// The START FROM clause.
     pub start: LiveStart,
-    /// What its query reads of the base.
+    /// Columns of the base that its query reads.
     pub columns: Vec<UsedColumn>,
 }
 
-/// The first row of the base that is shown, in the unit of its designated timestamp.
+/// First row of the base to show, in the unit of its designated timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LiveStart {
-    /// The clock's time when the view was made.
+    /// The clock time when the view was created.
     Now(i64),
     /// All rows.
     Beginning,
-    /// An instant.
+    /// A timestamp.
     At(i64),
 }
 
@@ -41,7 +41,7 @@ pub struct UsedColumn {
 }
 
 impl UsedColumn {
-    /// A column of this name and type.
+    /// Creates a column with this name and type.
     #[must_use]
     pub fn new(name: &str, sql_type: SqlType) -> Self {
         Self { name: name.to_owned(), type_name: sql_type.name() }
@@ -53,12 +53,12 @@ impl LiveView {
         serde_json::from_slice(record(snapshot, RecordKind::LiveView, table)?).ok()
     }
 
-    /// The change that records it.
+    /// Returns the change that stores the clauses.
     pub fn put(&self, table: TableId) -> EngineResult<Change> {
         put(RecordKind::LiveView, table, self)
     }
 
-    /// The first instant shown; the least there is where nothing is left out.
+    /// Returns the first timestamp that the view shows; `i64::MIN` when it shows all rows.
     #[must_use]
     pub fn first_instant(&self) -> i64 {
         match self.start {

@@ -1,4 +1,4 @@
-//! Durable records beside the tables.
+//! Durable records that are stored beside the tables.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 use tidemark_storage::{Change, Snapshot, TableId, TableSchema};
 use tidemark_types::{EngineError, EngineResult, identifier};
 
-/// The kinds of records the catalog knows; others belong to their writers.
+/// Record kinds of the catalog; other kinds belong to their writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordKind {
-    /// A view's definition, by its folded name.
+    /// A view definition, by folded name.
     View,
     /// A setting.
     Setting,
-    /// The type a table gets at the next start, by its identifier.
+    /// The table type to apply at the next start, by table id.
     TableType,
-    /// What a materialized view is, by the identifier of its table; it goes with the table.
+    /// The definition of a materialized view, by table id; removed with the table.
     MaterializedView,
-    /// What a materialized view shows, likewise.
+    /// The refresh state of a materialized view, by table id; removed with the table.
     MaterializedState,
-    /// What a materialized view that is a live one is in addition, likewise.
+    /// The additional clauses of a live view, by table id; removed with the table.
     LiveView,
-    /// Why a materialized or live view may not be refreshed, likewise. Access control, which
-    /// knows the rights of owners, writes it.
+    /// Why a materialized or live view must not be refreshed, by table id; removed with the table.
+    /// Written by access control, which knows the permissions of owners.
     RefreshRefusal,
 }
 
 impl RecordKind {
-    /// The kind as the storage records it.
+    /// Returns the record kind's name in storage.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,47 +42,47 @@ impl RecordKind {
     }
 }
 
-/// What a view's query named when the view was made. A name can come to mean something else; what
-/// was meant stays the same.
+/// An object that a view's query named when the view was created. The view keeps referring to this
+/// object even if the name later refers to another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ViewSource {
-    /// A table, with the columns it had.
+    /// A table and the columns it had.
     Table {
-        /// Its identifier: the columns are identified by theirs as long as it is the same.
+        /// The table's id. Column identities are valid only while it is unchanged.
         id: TableId,
         /// [`TableSchema::identity`].
         identity: TableId,
-        /// The columns in their order.
+        /// The columns, in table order.
         columns: Vec<ViewColumn>,
     },
-    /// Another view, which [`View::id`] tells.
+    /// Another view, identified by [`View::id`].
     View {
-        /// Its name: views keep theirs.
+        /// The view's name, which cannot change.
         name: String,
-        /// Its identifier.
+        /// The view's id.
         id: String,
-        /// The columns it had; absent where they are unknown.
+        /// The columns it had; `None` if unknown.
         columns: Option<Vec<String>>,
     },
 }
 
-/// A column as a view found it.
+/// A table column when the view was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewColumn {
     /// [`ColumnSchema::identity`](tidemark_storage::ColumnSchema::identity).
     pub identity: u32,
-    /// The name it had, which is its name in the view's query for ever.
+    /// The name it had then; the view's query keeps using it.
     pub name: String,
 }
 
 /// The owner of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The name, for people.
+    /// The name, for display.
     pub name: String,
-    /// Tells one apart from others who had or will have the name; absent in what older versions
-    /// wrote, and where there are no users.
+    /// Distinguishes owners who share the name, also over time. Absent in records of older versions
+    /// and on servers without users.
     #[serde(default)]
     pub id: Option<String>,
 }
@@ -90,43 +90,43 @@ pub struct Owner {
 /// A named query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// The name, in the letter case it was given.
+    /// The name as entered, with its case.
     pub name: String,
-    /// The query's text.
+    /// The SQL text of the query.
     pub query: String,
-    /// The query's tree, as JSON: its reader knows the trees of statements.
+    /// The syntax tree of the query, as JSON; its reader knows the trees of statements.
     pub tree: String,
-    /// Who made it: what it reads is read with the rights of this user.
+    /// The owner. The query runs with the owner's permissions.
     pub owner: String,
     /// [`Owner::id`] of the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner_id: Option<String>,
-    /// When it was made or changed, microseconds since 1970.
+    /// Time of creation or last change, in microseconds since 1970.
     pub changed_micros: i64,
-    /// Never given to another view; empty in what older versions wrote, until the next start.
+    /// Unique view id, never reused; empty in records of older versions until the next start.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    /// What its query names, by the node of the tree that does. Absent in what older versions
-    /// wrote, until the next start: the names count there.
+    /// Objects that the query names, by syntax tree node. Absent in records of older versions until
+    /// the next start; the names are resolved instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<u32, ViewSource>>,
 }
 
 impl View {
-    /// Its owner.
+    /// Returns the owner.
     #[must_use]
     pub fn owner(&self) -> Owner {
         Owner { name: self.owner.clone(), id: self.owner_id.clone() }
     }
 
-    /// The view with this name, letter case ignored.
+    /// Returns the view with this name, ignoring case.
     #[must_use]
     pub fn find(snapshot: &Snapshot, name: &str) -> Option<Self> {
         let bytes = snapshot.record(RecordKind::View.name(), &identifier::fold(name))?;
         serde_json::from_slice(bytes).ok()
     }
 
-    /// The change that records this view, replacing one of the same name.
+    /// Returns the change that stores this view, replacing one of the same name.
     pub fn put(&self) -> EngineResult<Change> {
         let value = serde_json::to_vec(self);
         Ok(Change::PutRecord {
@@ -136,7 +136,7 @@ impl View {
         })
     }
 
-    /// The change that removes the view with this name.
+    /// Returns the change that removes the view with this name.
     #[must_use]
     pub fn delete(name: &str) -> Change {
         Change::DeleteRecord {
@@ -146,7 +146,8 @@ impl View {
     }
 }
 
-/// SET TYPE: the table calls itself a WAL table, or not, from the next start on. The last wins.
+/// SET TYPE: changes whether the table is declared WAL from the next start on. The last change
+/// wins.
 #[must_use]
 pub fn set_table_type(table: TableId, wal: bool) -> Change {
     Change::PutRecord {
@@ -156,8 +157,8 @@ pub fn set_table_type(table: TableId, wal: bool) -> Change {
     }
 }
 
-/// What a start has to commit so that tables have the types that were set. A damaged table keeps
-/// its own until it is whole.
+/// Returns the changes that apply pending SET TYPE records at startup. A damaged table keeps its
+/// type until it is repaired.
 #[must_use]
 pub fn due_table_types(snapshot: &Snapshot) -> Vec<Change> {
     let kind = RecordKind::TableType.name();
@@ -184,12 +185,12 @@ pub(crate) fn views(snapshot: &Snapshot) -> Vec<View> {
     records.filter_map(|(_, bytes)| serde_json::from_slice(bytes).ok()).collect()
 }
 
-/// A record under the identifier of a table.
+/// Returns a record stored under a table id.
 pub(crate) fn record(snapshot: &Snapshot, kind: RecordKind, table: TableId) -> Option<&[u8]> {
     snapshot.record(kind.name(), &table.to_string())
 }
 
-/// The change that records a value of a table, as JSON.
+/// Returns the change that stores a value under a table id, as JSON.
 pub(crate) fn put(
     kind: RecordKind,
     table: TableId,

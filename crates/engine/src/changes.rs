@@ -1,9 +1,9 @@
-//! One step of a feed of changes: waits for the next change of the table that a query reads, and
-//! runs the query over the rows that changed.
+//! One step of a change feed: waits for the next change of the table that a query reads, and runs
+//! the query over the changed rows.
 //!
-//! A feed is a loop of such steps that its protocol drives: each is an execution like any other, so
-//! that rights are asked before each, a slow client is waited for between them, and nothing is held
-//! for a client but what it reads just now.
+//! The protocol runs a feed as a loop of such steps. Each step is a normal execution. Permissions
+//! are checked before each step, a slow client delays only its own next step, and between steps
+//! nothing is retained for the client.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -24,16 +24,17 @@ use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 use crate::statement::{ExecuteReply, Parameters, Statement};
 
-/// How often commits are announced: feeds that follow many commits tell some of them together.
+/// Interval between commit announcements; feeds on busy tables report several commits together.
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(10);
-/// Where many feeds wait, so much less often for each: all of them together take a part of a core.
+/// Additional announcement interval per waiting feed, so that many feeds use only a fraction of a
+/// core.
 const REST_FOR_EACH: Duration = Duration::from_millis(1);
 
-/// How often tables are looked for that no client follows any more.
+/// Interval between checks for tables that no client follows any more.
 const FORGET_EVERY: Duration = Duration::from_mins(1);
 
-/// Wakes feeds where something was committed, as long as the database is open; and lets tables go
-/// that have none.
+/// Announces commits to waiting feeds while the database is open, and unfollows tables without
+/// feeds.
 pub(crate) async fn announce_commits(database: Weak<Database>) {
     let mut times = tokio::time::interval(ANNOUNCE_EVERY);
     times.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -53,32 +54,32 @@ pub(crate) async fn announce_commits(database: Weak<Database>) {
         if looked.elapsed() >= FORGET_EVERY.min(followers.retention) {
             looked = Instant::now();
             for table in followers.forgotten(&snapshot) {
-                // Where it fails now it is tried again.
+                // A failure is retried later.
                 let _ = commit(&database, Change::unfollow(table)).await;
             }
         }
     }
 }
 
-/// A query bound to a snapshot, and the table whose changes it tells.
+/// A query bound to a snapshot, and the table whose changes it reports.
 struct Reading {
     query: Box<BoundQuery>,
     table: TableId,
-    /// Of its definition.
+    /// Schema version of the table.
     version: u64,
-    /// Whether it holds as long as the definition does.
+    /// Whether the binding stays valid while the schema version is unchanged.
     is_stable: bool,
 }
 
-/// A change that was found.
+/// The next change of a table.
 enum Found {
     Nothing,
-    /// These rows, of the table or of what was added to it.
+    /// A change and its rows: those in these ranges of the table, or those that were added.
     Rows(TableChange, Arc<TableSnapshot>, Vec<TimeRange>),
 }
 
 impl Statement {
-    /// Answers the next change, or after a while that there was none.
+    /// Returns the next change, or after the wait time the fact that there was none.
     pub(crate) async fn run_change(
         &self,
         mut registration: Registration,
@@ -105,7 +106,7 @@ impl Statement {
                 commit(&database, Change::Follow(now.table)).await?;
                 continue;
             }
-            // After the last commit a feed waits for the next announcement.
+            // A feed that has reported the last commit waits for the next announcement.
             let is_due = asked.wait_ms == 0 || asked.after.is_none_or(|after| after < announced);
             let found = if is_due {
                 find(&database, &snapshot, &table, &asked, options.skip > 0)?
@@ -131,7 +132,7 @@ impl Statement {
             drop((snapshot, table));
             reading = Some(now);
             let woken = async {
-                // The sender lives as long as the database; a timeout is looked at above.
+                // The sender lives as long as the database; the timeout is checked above.
                 let _ = timeout_at(until, commits.changed()).await;
                 Ok(())
             };
@@ -147,7 +148,7 @@ impl Statement {
         };
         let table = Planner::followed_table(&query.plan)?;
         let version = snapshot.table_by_id(table).map_or(0, |table| table.schema().version);
-        // Its rows are not held while it waits.
+        // The table's rows are not retained while the feed waits.
         let empty = snapshot.table_by_id(table).ok_or_else(unknown_table)?.without_rows();
         let plan = Planner::over_rows(query.plan.clone(), &Arc::new(empty), &[])?;
         let query = Box::new(BoundQuery { plan, ..*query });

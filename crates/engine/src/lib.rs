@@ -1,10 +1,11 @@
-//! The façade of the engine: open a database, prepare and execute statements, append, close.
+//! The façade of the engine: opens a database, prepares and executes statements, appends rows,
+//! closes.
 //!
-//! This is the one door of the Rust side; `native` converts between it and JavaScript and does
-//! nothing else. Everything that can fail answers an
-//! [`EngineError`](tidemark_types::EngineError); a panic anywhere below becomes one.
+//! This is the only entry point of the Rust code; `native` converts between it and JavaScript and
+//! contains no other logic. Everything that can fail returns an
+//! [`EngineError`](tidemark_types::EngineError); a panic anywhere below is converted to one.
 //!
-//! Futures may be polled on any runtime: plans and workers run on the database's own.
+//! Futures may be polled on any runtime: plans and workers run on the database's own runtime.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,7 +1,8 @@
 //! Aggregates of one contiguous slice.
 //!
-//! Sixteen accumulators per sum or extreme: one accumulator would wait for the addition's
-//! latency at every row, sixteen keep the vector units busy on every x86-64 and arm64 level.
+//! Sums and extremes use sixteen accumulators each. A single accumulator would wait for the latency
+//! of the addition at every row; sixteen keep the vector units busy at every x86-64 and arm64
+//! level.
 
 use crate::Native;
 use crate::widest::widest;
@@ -44,7 +45,7 @@ widest! {
     }
 }
 
-// It is compiled for the vector width of each caller.
+// Compiled for the vector width of each caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn extreme<T: Native>(values: &[T], better: impl Fn(T, T) -> bool) -> Option<T> {

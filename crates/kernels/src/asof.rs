@@ -1,4 +1,5 @@
-//! ASOF matching: for each left timestamp the last right row not after it (or before it).
+//! ASOF matching: for each left timestamp, the last right row at or before it (strictly before it,
+//! with `strict`).
 //!
 //! The right side is a list of chunks in time order. A match is a packed pair of chunk and row.
 
@@ -9,7 +10,7 @@ use crate::upper_bound;
 
 /// No right row matches.
 pub const NO_MATCH: u64 = u64::MAX;
-/// The key was not looked for yet among the rows before the cursor's start.
+/// The rows before the cursor's start have not been searched for this key yet.
 pub const UNKNOWN: u64 = u64::MAX - 1;
 
 /// One chunk of the right side: sorted timestamps and, for keyed joins, the key of each row.
@@ -21,36 +22,38 @@ pub struct RightChunk<'a> {
     pub keys: &'a [u32],
 }
 
-/// Position in a list of chunks: the first right row that was not passed yet.
+/// Position in a list of chunks: the first right row that has not been passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Index of the chunk.
     pub chunk: usize,
-    /// Row in it.
+    /// Row within the chunk.
     pub row: usize,
 }
 
-/// A right row as one number; greater is later.
+/// Packs a right row into one number; a greater number is a later row.
 #[inline]
 #[must_use]
 pub fn pack(chunk: usize, row: usize) -> u64 {
     (chunk as u64) << 32 | row as u64
 }
 
-/// Chunk and row of a packed match.
+/// Returns the chunk and row of a packed match.
 #[inline]
 #[must_use]
 pub fn unpack(packed: u64) -> (usize, usize) {
     ((packed >> 32) as usize, (packed & 0xffff_ffff) as usize)
 }
 
-/// Right rows for each left one, up to which the two are read side by side; more are searched.
+/// Maximum number of right rows per left row for which the two sides are merged step by step. With
+/// more, right rows are searched.
 const DENSE: usize = 8;
-/// Stretches of left rows that are matched at once, so that none waits for the other's comparisons.
+/// Number of ranges of left rows that one loop matches in an interleaved way. It hides the latency
+/// of the comparisons.
 const LANES: usize = 4;
 
-/// Appends the match of each left row to `matches`, moving `cursor` forward. `before` is the last
-/// row ahead of the cursor (or [`NO_MATCH`]). With `strict`, equal timestamps do not match.
+/// Appends the match of each left row to `matches` and moves `cursor` forward. `before` is the last
+/// row before the cursor (or [`NO_MATCH`]). With `strict`, equal timestamps do not match.
 pub fn match_unkeyed(
     left: &[i64],
     right: &[RightChunk<'_>],
@@ -104,9 +107,9 @@ pub fn match_unkeyed(
     matches.resize(matches.len() + rest.len(), *before);
 }
 
-/// Matches left rows with those of one chunk, of which about as many lie between them: at each step
-/// either side goes on by one row, without a branch. A match is `base` and the number of rows that
-/// are not after the left one.
+/// Matches left rows with the rows of one chunk where both sides have about as many rows. Each step
+/// advances one side by one row, without a branch. A match is `base` plus the number of right rows
+/// that are not after the left row.
 fn match_dense(
     left: &[i64],
     (times, rows, base): (&[i64], Range<usize>, u64),
@@ -143,8 +146,8 @@ fn match_dense(
     }
 }
 
-/// First row from `row` on that is after `bound`: a few plain steps, then a gallop, because
-/// neighbours are the usual case and long jumps the expensive one.
+/// Returns the first row from `row` on that is after `bound`. It tries a few linear steps before it
+/// gallops: the row is usually near, and long jumps are expensive.
 #[inline]
 fn advance(times: &[i64], row: usize, bound: i64) -> usize {
     const STEPS: usize = 8;
@@ -157,9 +160,9 @@ fn advance(times: &[i64], row: usize, bound: i64) -> usize {
     upper_bound(times, row + window.len(), bound)
 }
 
-/// As [`match_unkeyed`], among right rows of the same key. `last[key]` is the last row of a key
-/// ahead of the cursor, [`NO_MATCH`] or [`UNKNOWN`]; for an unknown one `look_back` is asked
-/// once. A left key outside of `last` matches nothing.
+/// Like [`match_unkeyed`], but matches only right rows with the same key. `last[key]` is the key's
+/// last row before the cursor, [`NO_MATCH`] or [`UNKNOWN`]. For an unknown key, `look_back` is
+/// called once. A left key outside `last` matches nothing.
 pub fn match_keyed(
     left: &[i64],
     left_keys: &[u32],

@@ -1,12 +1,13 @@
-//! The values of some rows, put together, and those of one of two columns.
+//! Selection by bitmap: compacts one column, or chooses between two columns.
 
 use crate::Native;
 
-/// Values that are copied one by one out of 64: with more, vectors are moved whole.
+/// Maximum set bits of a 64-value word for which values are copied one by one. With more, whole
+/// vectors are moved.
 const FEW: u32 = 12;
 
-/// The values whose bits are set, in their order. `kept` has one bit for each value, least
-/// significant first; bits past the last value are zero.
+/// Returns the values whose bits are set, in order. `kept` has one bit per value, least significant
+/// first; bits past the last value are zero.
 #[must_use]
 pub fn compact<T: Native>(values: &[T], kept: &[u64]) -> Vec<T> {
     let count: usize = kept.iter().map(|word| word.count_ones() as usize).sum();
@@ -17,8 +18,8 @@ pub fn compact<T: Native>(values: &[T], kept: &[u64]) -> Vec<T> {
             && std::arch::is_x86_feature_detected!("popcnt")
         {
             match size_of::<T>() {
-                // SAFETY: this CPU has the instructions the function is compiled to, and values
-                // have the size that it moves.
+                // SAFETY: this CPU has the instructions that the function is compiled for, and the
+                // values have the size that it moves.
                 8 => return unsafe { moved::eight_bytes(values, kept, target) },
                 // SAFETY: as above.
                 4 => return unsafe { moved::four_bytes(values, kept, target) },
@@ -33,11 +34,11 @@ pub fn compact<T: Native>(values: &[T], kept: &[u64]) -> Vec<T> {
     target
 }
 
-/// For each row the value of one of two columns: of the first where its bit is set.
+/// Returns one value per row: from `set` where the row's bit is set, else from `unset`.
 ///
 /// # Panics
 ///
-/// When the columns are not of one length, or there are fewer bits than rows.
+/// If the columns differ in length, or if there are fewer bits than rows.
 #[must_use]
 pub fn choose<T: Native>(bits: &[u64], set: &[T], unset: &[T]) -> Vec<T> {
     assert_eq!(set.len(), unset.len());
@@ -45,8 +46,8 @@ pub fn choose<T: Native>(bits: &[u64], set: &[T], unset: &[T]) -> Vec<T> {
     let mut target = unset.to_vec();
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") && matches!(size_of::<T>(), 4 | 8) {
-        // SAFETY: this CPU has the instructions the function is compiled to, and values have a size
-        // that it moves.
+        // SAFETY: this CPU has the instructions that the function is compiled for, and the values
+        // have a size that it supports.
         unsafe { blended::choose(bits, set, &mut target) };
         return target;
     }
@@ -63,7 +64,7 @@ fn choose_by_one<T: Copy>(word: u64, set: &[T], target: &mut [T]) {
     }
 }
 
-/// Vectors of which some values are taken.
+/// Blends vectors by a bitmap.
 #[cfg(target_arch = "x86_64")]
 mod blended {
     use std::arch::x86_64::{
@@ -74,7 +75,7 @@ mod blended {
 
     use super::{Native, choose_by_one};
 
-    /// Writes the values of set bits over those of `target`.
+    /// Overwrites the values of `target` whose bits are set.
     #[target_feature(enable = "avx2")]
     pub(super) fn choose<T: Native>(bits: &[u64], set: &[T], target: &mut [T]) {
         let lanes = 32 / size_of::<T>();
@@ -87,8 +88,8 @@ mod blended {
             for part in (0..64).step_by(lanes) {
                 let chosen =
                     if lanes == 4 { of_four(word >> part) } else { of_eight(word >> part) };
-                // SAFETY: of 64 values on both sides as many as fit a vector, from a place that is
-                // a multiple of that.
+                // SAFETY: both sides have 64 values; one vector is accessed at an offset that is a
+                // multiple of the vector length.
                 unsafe {
                     let place = target.as_mut_ptr().add(part).cast();
                     let set = _mm256_loadu_si256(set.as_ptr().add(part).cast());
@@ -99,7 +100,7 @@ mod blended {
         }
     }
 
-    /// The lowest four bits, each as eight bytes.
+    /// Expands the lowest four bits to eight bytes each.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn of_four(bits: u64) -> __m256i {
@@ -107,7 +108,7 @@ mod blended {
         _mm256_cmpeq_epi64(_mm256_and_si256(_mm256_set1_epi64x(bits.cast_signed()), each), each)
     }
 
-    /// The lowest eight bits, each as four bytes.
+    /// Expands the lowest eight bits to four bytes each.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn of_eight(bits: u64) -> __m256i {
@@ -116,7 +117,7 @@ mod blended {
     }
 }
 
-/// Copies the values of one word; how many they are.
+/// Copies the values that one word selects and returns their number.
 #[inline]
 fn one_by_one<T: Copy>(chunk: &[T], mut word: u64, target: &mut [T]) -> usize {
     let count = word.count_ones() as usize;
@@ -133,15 +134,15 @@ fn one_by_one<T: Copy>(chunk: &[T], mut word: u64, target: &mut [T]) -> usize {
     count
 }
 
-/// Vectors whose wanted values are moved to the front, and stored whole: what is too much is
-/// overwritten by those that follow.
+/// Moves the selected values of a vector to its front and stores the whole vector. The next store
+/// overwrites the surplus values.
 #[cfg(target_arch = "x86_64")]
 mod moved {
     use std::arch::x86_64::{_mm256_loadu_si256, _mm256_permutevar8x32_epi32, _mm256_storeu_si256};
 
     use super::{FEW, Native, one_by_one};
 
-    /// For each four bits the halves of the values that they name.
+    /// For each four-bit mask, the 32-bit halves of the values that it selects.
     const OF_FOUR: [[u32; 8]; 16] = {
         let mut table = [[0; 8]; 16];
         let mut bits = 0;
@@ -160,7 +161,7 @@ mod moved {
         table
     };
 
-    /// For each eight bits the values that they name.
+    /// For each eight-bit mask, the values that it selects.
     static OF_EIGHT: [[u32; 8]; 256] = {
         let mut table = [[0; 8]; 256];
         let mut bits = 0;
@@ -178,14 +179,14 @@ mod moved {
         table
     };
 
-    /// Values of eight bytes each.
+    /// Compacts values of eight bytes each.
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) fn eight_bytes<T: Native>(values: &[T], kept: &[u64], mut target: Vec<T>) -> Vec<T> {
         assert_eq!(size_of::<T>(), 8);
         let mut at = 0;
         for (chunk, &word) in values.chunks(64).zip(kept) {
             let room = &mut target[at..];
-            // A vector beyond the last value that is wanted has to fit as well.
+            // The target needs space for a whole vector after the last selected value.
             let is_whole = chunk.len() == 64 && room.len() >= 64;
             if word.count_ones() <= FEW || word == u64::MAX || !is_whole {
                 at += one_by_one(chunk, word, room);
@@ -194,8 +195,9 @@ mod moved {
             let mut place = 0;
             for part in 0..16 {
                 let bits = (word >> (4 * part)) as usize & 15;
-                // SAFETY: of the chunk's 64 values four from the place `4 * part`; of the room for
-                // 64 values four from a place that is no further than that.
+                // SAFETY: four of the chunk's 64 values are read at `4 * part`. The target has
+                // space for 64 values, and four are written at an offset that is not greater than
+                // that.
                 unsafe {
                     let four = _mm256_loadu_si256(chunk.as_ptr().add(4 * part).cast());
                     let order = _mm256_loadu_si256(OF_FOUR[bits].as_ptr().cast());
@@ -209,7 +211,7 @@ mod moved {
         target
     }
 
-    /// Values of four bytes each.
+    /// Compacts values of four bytes each.
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) fn four_bytes<T: Native>(values: &[T], kept: &[u64], mut target: Vec<T>) -> Vec<T> {
         assert_eq!(size_of::<T>(), 4);
@@ -224,8 +226,9 @@ mod moved {
             let mut place = 0;
             for part in 0..8 {
                 let bits = (word >> (8 * part)) as usize & 255;
-                // SAFETY: of the chunk's 64 values eight from the place `8 * part`; of the room for
-                // 64 values eight from a place that is no further than that.
+                // SAFETY: eight of the chunk's 64 values are read at `8 * part`. The target has
+                // space for 64 values, and eight are written at an offset that is not greater than
+                // that.
                 unsafe {
                     let eight = _mm256_loadu_si256(chunk.as_ptr().add(8 * part).cast());
                     let order = _mm256_loadu_si256(OF_EIGHT[bits].as_ptr().cast());
@@ -245,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_values_of_set_bits_are_kept() {
+    fn compact_returns_the_values_of_set_bits() {
         let mut seed = 5_u64;
         let mut random = move |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

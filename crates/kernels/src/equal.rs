@@ -1,54 +1,54 @@
-//! Pairs of equal values of two sorted slices, as of two tables with the same timestamps.
+//! Pairs equal values of two sorted slices, such as the timestamps of two tables.
 //!
-//! Where one of the slices has no value twice, each step costs the same whatever is compared: which
-//! side is ahead changes from row to row, and a branch on it would be guessed wrong half the time.
+//! If one of the slices has no duplicates, every step costs the same. The side that is ahead
+//! changes from row to row, so a branch on it would be mispredicted half the time.
 
 use std::ops::Range;
 
 use crate::search::{run_end, upper_bound};
 
-/// The right row of a left one that has no equal.
+/// Right row of a left row without an equal value.
 pub const NO_ROW: u32 = u32::MAX;
 
-/// Rows that are looked at without a look at the room for pairs.
+/// Maximum rows that are walked before the free space for pairs is checked again.
 const BLOCK: usize = 1024;
 
-/// Where the walk over two slices is.
+/// Position of the walk over two slices.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EqualCursor {
     /// The next left row.
     pub left: usize,
-    /// The first right row that it may equal.
+    /// The first right row that may equal it.
     pub right: usize,
-    /// How many of its pairs were made, where the room ended in between.
+    /// Number of its pairs already returned, if the output limit was reached between them.
     done: usize,
-    /// Whether the next left row has pairs already.
+    /// Whether the next left row already has pairs.
     paired: bool,
 }
 
 impl EqualCursor {
-    /// The same place, seen from the beginning of another right slice.
+    /// Continues at the same left row from the start of the next right slice.
     pub fn restart_right(&mut self) {
         (self.right, self.done) = (0, 0);
     }
 
-    /// The beginning of another left slice.
+    /// Moves to the start of the next left slice.
     pub fn restart_left(&mut self) {
         (self.left, self.done, self.paired) = (0, 0, false);
     }
 
-    /// The next left row has its pairs: goes on behind it.
+    /// Advances to the left row `left`: all pairs of the rows before it have been returned.
     pub fn pass(&mut self, left: usize) {
         (self.left, self.done, self.paired) = (left, 0, false);
     }
 }
 
-/// Rows that belong together, in the order of the left ones.
+/// Pairs of matching rows, in the order of the left rows.
 #[derive(Debug, Default)]
 pub struct EqualPairs {
     /// Rows of the left slice.
     pub left: Vec<u32>,
-    /// Those of the right one; [`NO_ROW`] for none.
+    /// Rows of the right slice; [`NO_ROW`] for an unmatched left row.
     pub right: Vec<u32>,
 }
 
@@ -58,7 +58,7 @@ impl EqualPairs {
         self.right.push(right as u32);
     }
 
-    /// Forgets all pairs.
+    /// Removes all pairs.
     pub fn clear(&mut self) {
         self.left.clear();
         self.right.clear();
@@ -70,16 +70,17 @@ impl EqualPairs {
         self.left.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left.is_empty()
     }
 }
 
-/// Adds pairs of equal values, about `most` of them and no more, until all of `left` is walked
-/// over. With `unmatched`, left rows without an equal are pairs, too; they are not counted among
-/// the `most`. What may follow `right` equals nothing; what follows `left` may equal its end.
+/// Adds pairs of equal values until all of `left` has been walked, or until about `most` pairs
+/// exist, never more. With `unmatched`, left rows without an equal value are added too; they do not
+/// count towards `most`. Values that follow `right` must not equal any left value; values that
+/// follow `left` may equal its last value.
 pub fn match_equal(
     left: &[i64],
     right: &[i64],
@@ -110,8 +111,8 @@ pub fn match_equal(
     }
 }
 
-/// Passes the rows of either side that are before all others of the other side; false: the left
-/// side ends.
+/// Skips rows of either side that are smaller than all remaining rows of the other side. Returns
+/// false if the left side ends.
 fn skip(left: &[i64], right: &[i64], at: &mut EqualCursor) -> bool {
     if let (Some(&one), Some(&other)) = (left.get(at.left), right.get(at.right)) {
         if other < one {
@@ -126,12 +127,12 @@ fn skip(left: &[i64], right: &[i64], at: &mut EqualCursor) -> bool {
     at.left < left.len()
 }
 
-/// The values from `from` on, some of them, if each is less than the next, which the last is also
-/// where it is not among them.
+/// Returns the end of a block of at most `most` values from `from` on, and whether the block
+/// ascends strictly, including the value after it.
 fn ascending(values: &[i64], from: usize, most: usize) -> (usize, bool) {
     let end = values.len().min(from + most);
     let seen = &values[from..values.len().min(end + 1)];
-    // No early end: the loop has no branch, and becomes vectors.
+    // No early exit: a loop without branches is vectorised.
     let equal = seen
         .iter()
         .zip(&seen[1..])
@@ -139,7 +140,7 @@ fn ascending(values: &[i64], from: usize, most: usize) -> (usize, bool) {
     (end, equal == 0)
 }
 
-/// Walks over a block of either side; false, and nothing, where both have a value twice.
+/// Pairs one block of each side. Returns false, without pairing, if both blocks have duplicates.
 fn walk_block(
     left: &[i64],
     right: &[i64],
@@ -156,7 +157,7 @@ fn walk_block(
     let (left, right) = (&left[at.left..left_end], &right[at.right..right_end]);
     let (mut lefts, mut rights) = ([0_u32; BLOCK], [0_u32; BLOCK]);
     let (mut one, mut other, mut found) = (0, 0, 0_usize);
-    // After a pair, the side goes on whose next row cannot equal this one of the other.
+    // After a pair, a side advances if its current row cannot equal the other side's next row.
     let (left_goes, right_goes) = (usize::from(right_ascends), usize::from(left_ascends));
     while let (Some(&left_value), Some(&right_value)) = (left.get(one), right.get(other)) {
         let Some((place, beside)) = lefts.get_mut(found).zip(rights.get_mut(found)) else { break };
@@ -173,7 +174,7 @@ fn walk_block(
     true
 }
 
-/// Walks over left rows, each of which may equal many right ones.
+/// Walks left rows, each of which may equal many right rows.
 fn walk_runs(
     left: &[i64],
     right: &[i64],
@@ -198,7 +199,7 @@ fn walk_runs(
     }
 }
 
-/// Puts the left rows of a range that have no pair among the others.
+/// Inserts the left rows of a range that have no pair.
 fn add_unmatched(rows: Range<usize>, pairs: &mut EqualPairs) {
     let each_once = || pairs.left.iter().map(|&row| row as usize).eq(rows.clone());
     if pairs.len() == rows.len() && each_once() {

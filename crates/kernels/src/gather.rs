@@ -1,4 +1,4 @@
-//! Copying many short stretches of values together.
+//! Copies many short ranges of values into one vector.
 
 /// Consecutive rows of one of several sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,11 +11,11 @@ pub struct Stretch {
     pub len: usize,
 }
 
-/// Values that are copied at once where there is room: more than most stretches have. A length
-/// that the compiler knows costs no branch; what is copied too much is overwritten.
+/// Number of values copied per step where the source has enough: more than most ranges have. A
+/// length known at compile time needs no branch; surplus values are overwritten.
 const AT_ONCE: usize = 16;
 
-/// The values that the stretches name, one after the other. A stretch out of bounds is a panic.
+/// Concatenates the values of all ranges. Panics if a range is out of bounds.
 #[must_use]
 pub fn gather<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
     #[cfg(target_arch = "x86_64")]
@@ -29,7 +29,7 @@ pub fn gather<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
             portable(sources, stretches)
         }
         if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: this CPU has the instructions the function is compiled to.
+            // SAFETY: this CPU has the instructions that the function is compiled for.
             return unsafe { avx512(sources, stretches) };
         }
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -40,7 +40,7 @@ pub fn gather<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
     portable(sources, stretches)
 }
 
-// It is compiled for the vector width of each caller.
+// Compiled for the vector width of each caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn portable<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_what_a_plain_loop_copies() {
+    fn gather_agrees_with_a_plain_loop() {
         let mut seed = 3_u64;
         let mut random = |bound: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -5,21 +5,21 @@ use crate::{Native, Validity};
 /// Marks a key that has no group yet in a table of slots.
 const NO_GROUP: u32 = u32::MAX;
 
-/// Where [`assign_groups`] reports what it found.
+/// Output of [`assign_groups`].
 #[derive(Debug, Default)]
 pub struct GroupSink {
     /// Group of each row.
     pub groups: Vec<u32>,
-    /// Key of each group that was new, in order of first appearance.
+    /// Key of each new group, in order of first appearance.
     pub new_keys: Vec<u32>,
-    /// Row of that first appearance, counted as `groups` is.
+    /// Row of that first appearance, numbered like the rows of `groups`.
     pub new_rows: Vec<u32>,
 }
 
 /// Appends the group of each row to `sink`, numbering unseen keys from `next_group` on.
 ///
-/// Key 0 is null, key `c + 1` is code `c`. `slots[key]` is the group of a key, `u32::MAX` for
-/// none yet; it is longer than the greatest key.
+/// Key 0 is null, key `c + 1` is code `c`. `slots[key]` is the group of a key, or `u32::MAX` if the
+/// key has no group yet. `slots` must be longer than the greatest key.
 pub fn assign_groups(
     codes: &[i32],
     validity: Option<Validity<'_>>,
@@ -53,14 +53,14 @@ pub fn assign_groups(
     }
 }
 
-/// Rows whose groups are looked up together: in most of such blocks no key is new.
+/// Rows whose groups are looked up together. In most blocks no key is new.
 const BLOCK: usize = 64;
 
-/// The groups of a block without nulls, if each has one.
+/// Returns the groups of a block without nulls if every key has a group.
 fn known_groups(codes: &[i32; BLOCK], slots: &[u32]) -> Option<[u32; BLOCK]> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: this CPU has the instructions the function is compiled to.
+        // SAFETY: this CPU has the instructions that the function is compiled for.
         return unsafe { gathered::groups(codes, slots) };
     }
     let mut groups = [NO_GROUP; BLOCK];
@@ -72,7 +72,7 @@ fn known_groups(codes: &[i32; BLOCK], slots: &[u32]) -> Option<[u32; BLOCK]> {
     known.then_some(groups)
 }
 
-/// Slots that are read eight at a time.
+/// Lookup of eight slots at a time.
 #[cfg(target_arch = "x86_64")]
 mod gathered {
     use std::arch::x86_64::{
@@ -83,7 +83,7 @@ mod gathered {
 
     use super::BLOCK;
 
-    /// The groups of these codes; `None` where one has none, or lies beyond the slots.
+    /// Returns the groups of these codes; `None` if a key has no group or lies beyond the slots.
     #[target_feature(enable = "avx2")]
     pub(super) fn groups(codes: &[i32; BLOCK], slots: &[u32]) -> Option<[u32; BLOCK]> {
         let last = i32::try_from(slots.len().checked_sub(1)?).ok()?;
@@ -92,8 +92,8 @@ mod gathered {
         let mut known = none;
         let mut found = [0; BLOCK];
         for (codes, found) in codes.as_chunks::<8>().0.iter().zip(found.as_chunks_mut::<8>().0) {
-            // SAFETY: eight numbers of four bytes each are read and written at any place; what is
-            // gathered lies no further than the last slot.
+            // SAFETY: loads and stores of eight 32-bit numbers may be unaligned; the gather does
+            // not read beyond the last slot.
             unsafe {
                 let keys = _mm256_add_epi32(_mm256_loadu_si256(codes.as_ptr().cast()), one);
                 let within = _mm256_min_epu32(keys, last);
@@ -108,8 +108,8 @@ mod gathered {
     }
 }
 
-/// How far each value lies above the least one, in 32 bits; and all bits of these distances: a
-/// power of two that is above them is above each.
+/// Writes each value's distance from `least`, truncated to 32 bits. Returns the bitwise OR of all
+/// distances: a power of two greater than it is greater than every distance.
 pub fn distances<T: Native>(values: &[T], least: i64, distances: &mut [i32]) -> u64 {
     let mut bits = 0;
     for (value, distance) in values.iter().zip(distances) {

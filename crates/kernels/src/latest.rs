@@ -1,9 +1,9 @@
-//! The last row of each key: picked, or noted by its place.
+//! Finds the last row of each key, or stores it in a table.
 
 use crate::Validity;
 
-/// Walks backwards and reports each row whose key was not seen before; stops as soon as
-/// `remaining` keys have been found. Key 0 is null, key `c + 1` is code `c`.
+/// Walks backwards and reports the first row of each key that it meets. Stops when `remaining` keys
+/// have been found. Key 0 is null, key `c + 1` is code `c`.
 pub fn pick_latest(
     codes: &[i32],
     validity: Option<Validity<'_>>,
@@ -25,7 +25,7 @@ pub fn pick_latest(
     }
 }
 
-/// Notes the last row of each code in its place of `last`; what no row has keeps its entry.
+/// Stores the last row of each code in `last[code]`. Codes without a row keep their entry.
 pub fn note_last_rows(codes: &[i32], validity: Option<Validity<'_>>, last: &mut [u32]) {
     let mut note = |row: usize, code: i32| {
         if let Some(place) = last.get_mut(code as u32 as usize) {

@@ -1,7 +1,7 @@
 //! Inner loops of the operators: plain functions over slices, no Arrow, no async, no plan.
 //!
-//! Each kernel is written so that the compiler vectorises it (fixed lanes, no branch per row
-//! where that is possible) and is tested against a naive loop over seeded random input.
+//! Each kernel is written so that the compiler vectorises it: fixed lanes and, where possible, no
+//! branch per row. Each is tested against a naive loop over seeded random input.
 
 mod aggregate;
 mod asof;

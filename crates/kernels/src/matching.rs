@@ -1,7 +1,7 @@
-//! Tests of every value of a column, as a bitmap.
+//! Evaluates a predicate for every value of a column, as a bitmap.
 
-/// One bit per value, least significant first: whether `test` holds. The last word is padded
-/// with zeros.
+/// Returns one bit per value, least significant first: whether `test` holds. The last word is
+/// padded with zeros.
 pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -14,7 +14,7 @@ pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
             words(values, |chunk| word(chunk, &test))
         }
         if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: this CPU has the instructions the function is compiled to.
+            // SAFETY: this CPU has the instructions that the function is compiled for.
             return unsafe { avx512(values, test) };
         }
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -25,8 +25,8 @@ pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
     words(values, |chunk| narrow_word(chunk, &test))
 }
 
-/// Chunks of 64 values as words, and the rest as one more.
-// It is compiled for the vector width of each caller.
+/// Converts each chunk of 64 values into a word, and the remainder into one more.
+// Compiled for the vector width of each caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn words<T: Copy>(values: &[T], of: impl Fn(&[T]) -> u64) -> Vec<u64> {
@@ -39,7 +39,7 @@ fn words<T: Copy>(values: &[T], of: impl Fn(&[T]) -> u64) -> Vec<u64> {
     words
 }
 
-/// One pass over a chunk: with wide vectors a compare, and an "or" of the bits of its lanes.
+/// Makes one pass over a chunk: with wide vectors, a compare and an OR of the lanes' bits.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
@@ -50,7 +50,7 @@ fn word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
     word
 }
 
-/// The same for vectors of two values: their bits are shifted eight at a time.
+/// Makes one pass over a chunk for vectors of two values; bits are shifted in groups of eight.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn narrow_word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
@@ -68,11 +68,11 @@ fn narrow_word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
     }
 }
 
-/// Keys of a bitmap of eight words.
+/// Maximum keys that fit a bitmap of eight words.
 const FEW_KEYS: usize = 256;
 
-/// One bit per code, as [`matching`] gives it: whether its key passes. A code beyond the keys, or
-/// below zero, is one of a null: its bit says nothing.
+/// Returns one bit per code, in the layout of [`matching`]: whether its key passes. A negative
+/// code, or one beyond the keys, belongs to a null; its bit is undefined.
 #[must_use]
 pub fn matching_keys(codes: &[i32], passes: &[bool]) -> Vec<u64> {
     if passes.len() <= FEW_KEYS {
@@ -85,7 +85,7 @@ pub fn matching_keys(codes: &[i32], passes: &[bool]) -> Vec<u64> {
     matching(codes, |code| passes.get(code as usize).is_some_and(|&passing| passing))
 }
 
-/// The same where the keys are the bits of a table.
+/// Returns whether each code's key passes, for keys stored as the bits of a table.
 fn matching_few(codes: &[i32], table: [u32; 8]) -> Vec<u64> {
     let bit = |code: i32| table[(code >> 5) as usize & 7] >> (code & 31) & 1 == 1;
     #[cfg(target_arch = "x86_64")]
@@ -106,14 +106,14 @@ fn matching_few(codes: &[i32], table: [u32; 8]) -> Vec<u64> {
             })
         }
         if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: this CPU has the instructions the function is compiled to.
+            // SAFETY: this CPU has the instructions that the function is compiled for.
             return unsafe { avx2(codes, table, bit) };
         }
     }
     words(codes, |chunk| narrow_word(chunk, &bit))
 }
 
-/// Eight bits of a table of 256, looked up at once.
+/// Looks up eight bits of a 256-bit table in one step.
 #[cfg(target_arch = "x86_64")]
 mod looked_up {
     use std::arch::x86_64::{
@@ -124,16 +124,16 @@ mod looked_up {
 
     #[target_feature(enable = "avx2")]
     pub(super) fn load(table: &[u32; 8]) -> __m256i {
-        // SAFETY: eight numbers of four bytes, at any place.
+        // SAFETY: eight 32-bit numbers; an unaligned load.
         unsafe { _mm256_loadu_si256(table.as_ptr().cast()) }
     }
 
     #[target_feature(enable = "avx2")]
     #[inline]
     pub(super) fn eight(table: __m256i, codes: &[i32; 8]) -> u8 {
-        // SAFETY: eight numbers of four bytes, at any place.
+        // SAFETY: eight 32-bit numbers; an unaligned load.
         let codes = unsafe { _mm256_loadu_si256(codes.as_ptr().cast()) };
-        // The word of each code, by the three bits above the five that count within a word.
+        // Selects each code's word by the three bits above the five that select a bit within it.
         let words = _mm256_permutevar8x32_epi32(table, _mm256_srli_epi32::<5>(codes));
         let within = _mm256_and_si256(codes, _mm256_set1_epi32(31));
         let signs = _mm256_slli_epi32::<31>(_mm256_srlv_epi32(words, within));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_the_bits_of_a_plain_loop() {
+    fn words_agree_with_a_plain_loop() {
         let mut seed = 11;
         for round in 0..300 {
             let doubles: Vec<f64> =
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_looked_up() {
+    fn matching_keys_agrees_with_a_table_lookup() {
         let mut seed = 12;
         for round in 0..300 {
             let keys = 1 + random(&mut seed, if round % 2 == 0 { 256 } else { 600 });
@@ -187,7 +187,7 @@ mod tests {
             let expected = naive(&codes, |code| passes[code as usize]);
             assert_eq!(matching_keys(&codes, &passes), expected, "round {round}");
         }
-        // Any number may be that of a null.
+        // A null may have any code.
         assert_eq!(matching_keys(&[-1, i32::MIN, i32::MAX, 7], &[false; 3]), [0]);
     }
 }

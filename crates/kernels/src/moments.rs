@@ -1,14 +1,14 @@
-//! How far values lie from their mean, in one pass.
+//! Mean and squared deviations of values, in one pass.
 
-/// Count, mean and the sum of squared distances from the mean, by Welford's formulas; two of them
-/// become one by those of Chan and others, of which one more value is the simplest case.
+/// Count, mean and sum of squared deviations, by Welford's formulas. Two states are merged by the
+/// formulas of Chan et al.; adding one value is their simplest case.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
     /// Number of values.
     pub count: f64,
     /// Their mean.
     pub mean: f64,
-    /// The sum of their squared distances from it.
+    /// Sum of squared deviations from the mean.
     pub second: f64,
 }
 
@@ -24,7 +24,7 @@ impl Moments {
         self.count = count;
     }
 
-    /// Adds other values. The order of operations is that of adding one.
+    /// Merges another state. Operations have the same order as in adding one value.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0.0 {
             return;
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_those_of_the_definition() {
+    fn moments_agree_with_their_definition() {
         let mut seed = 21_u64;
         let mut random = move || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

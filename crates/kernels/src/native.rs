@@ -1,10 +1,10 @@
-//! The numbers a column can hold, as the kernels see them.
+//! Numeric types of columns that the kernels support.
 
 /// A fixed-width number.
 pub trait Native: Copy + PartialOrd + Default + Send + Sync + 'static {
-    /// As a double; exact but for large 64-bit integers.
+    /// As a double; exact except for large 64-bit integers.
     fn to_f64(self) -> f64;
-    /// As a 64-bit integer; a fraction is cut.
+    /// As a 64-bit integer; fractions are truncated.
     fn to_i64(self) -> i64;
 }
 

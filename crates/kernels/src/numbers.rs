@@ -1,18 +1,18 @@
-//! Numbers of 64 bits, numbered in the order in which they first appear.
+//! Numbers distinct 64-bit values in order of first appearance.
 
 use crate::Validity;
 
 /// An empty slot.
 const EMPTY: u32 = u32::MAX;
-/// Slots of a new table: a power of two, as always.
+/// Initial number of slots; the number of slots is always a power of two.
 const FIRST_SLOTS: usize = 1 << 10;
-/// An odd number without a pattern.
+/// Hash multiplier: an odd number without a bit pattern.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The numbers met so far. Null is one of them.
+/// Distinct values found so far, null included.
 #[derive(Debug)]
 pub struct NumberTable {
-    /// The place of a number among `keys`, or [`EMPTY`]; at most half of them are taken.
+    /// Index of a value in `keys`, or [`EMPTY`]. At most half of the slots are used.
     slots: Vec<u32>,
     keys: Vec<u64>,
     null: Option<u32>,
@@ -20,31 +20,31 @@ pub struct NumberTable {
 }
 
 impl NumberTable {
-    /// An empty table. Numbers that meet in it cannot be found without the seed.
+    /// Creates an empty table. Without the seed, colliding values cannot be constructed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { slots: vec![EMPTY; FIRST_SLOTS], keys: vec![], null: None, seed }
     }
 
-    /// The numbers, in their order; null as zero.
+    /// The values in order of their index; null is stored as zero.
     #[must_use]
     pub fn keys(&self) -> &[u64] {
         &self.keys
     }
 
-    /// The place of null.
+    /// Index of null, if it occurred.
     #[must_use]
     pub fn null(&self) -> Option<u32> {
         self.null
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.slots.capacity() * size_of::<u32>() + self.keys.capacity() * size_of::<u64>()
     }
 
-    /// Appends the place of each number to `places`, and the row of each new one to `new_rows`.
+    /// Appends the index of each value to `places`, and the row of each new value to `new_rows`.
     pub fn assign(
         &mut self,
         numbers: &[u64],
@@ -95,7 +95,7 @@ impl NumberTable {
         place
     }
 
-    /// Where a number is looked for first.
+    /// First slot to probe for a value.
     #[inline]
     fn slot(&self, number: u64) -> usize {
         let product = u128::from(number ^ self.seed) * u128::from(SPREAD);

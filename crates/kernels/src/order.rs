@@ -1,36 +1,38 @@
-//! Rows in the order of keys that are numbers: spread over ranges of keys first, so that each range
-//! is sorted by itself, in the cache, by any worker.
+//! Sorts rows by numeric keys. Rows are first distributed over key ranges; any worker then sorts a
+//! range by itself, within the cache.
 
 use std::ops::Range;
 
-/// The order of null among the values of a key is 0 or `u64::MAX`: no value has one of these.
+/// Maps a double to an integer with the same order. No value maps to 0 or `u64::MAX`, so that a
+/// null key can use one of them.
 #[inline]
 #[must_use]
 pub fn double_order(value: f64) -> u64 {
-    // All that are no number are one value.
+    // All NaNs are one value.
     let bits = if value.is_nan() { f64::NAN.to_bits() & (u64::MAX >> 1) } else { value.to_bits() };
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// The order of an integer, of which the least one is none of the values.
+/// Maps an integer to an unsigned one with the same order. The minimum integer is not a valid
+/// value.
 #[inline]
 #[must_use]
 pub fn integer_order(value: i64) -> u64 {
     (value as u64) ^ 1 << 63
 }
 
-/// Ranges of keys with about as many rows each. Rows come by a group first, which is a small
-/// number, then by their key; no range has rows of two groups.
+/// Key ranges with about as many rows each. Rows are ordered by group, a small number, then by key;
+/// no range contains rows of two groups.
 #[derive(Debug)]
 pub struct Ranges {
-    /// The greatest key of each range but the last of a group.
+    /// Greatest key of each range, except for the last range of a group.
     bounds: Vec<u64>,
-    /// Where the bounds of each group begin, and where the last ones end.
+    /// Offset of each group's first bound, and the end of the last group's bounds.
     starts: Vec<usize>,
 }
 
 impl Ranges {
-    /// Ranges of `each` rows of a sample of groups and keys; there are so many `groups`.
+    /// Divides a sample of groups and keys into ranges of `each` sample rows, for `groups` groups.
     #[must_use]
     pub fn new(mut sample: Vec<(u32, u64)>, groups: usize, each: usize) -> Self {
         sample.sort_unstable();
@@ -53,13 +55,13 @@ impl Ranges {
         Self { bounds, starts }
     }
 
-    /// How many there are.
+    /// Number of ranges.
     #[must_use]
     pub fn count(&self) -> usize {
         self.bounds.len() + self.starts.len() - 1
     }
 
-    /// The range of a row.
+    /// Returns the range of a row.
     #[inline]
     fn find(&self, group: u32, key: u64) -> usize {
         let group = group as usize;
@@ -68,18 +70,19 @@ impl Ranges {
         start + group + own.partition_point(|&bound| bound < key)
     }
 
-    /// The ranges of a group.
+    /// Returns the ranges of a group.
     #[must_use]
     pub fn of_group(&self, group: usize) -> Range<usize> {
         self.starts[group] + group..self.starts[group + 1] + group + 1
     }
 }
 
-/// Rows by range, those of one part after those of another: first all are counted, then each is
-/// put in its place, its key in the upper half, its number in the lower.
+/// Distributes rows over ranges, range after range. A first pass counts all rows; a second pass
+/// writes each row's entry: the key in the upper half, the row number in the lower half. Within a
+/// range, rows keep their input order.
 #[derive(Debug, Default)]
 pub struct Spread {
-    /// The range of each row, until it has its place.
+    /// Range of each row, until the row is placed.
     found: Vec<u32>,
     placed: usize,
     ends: Vec<usize>,
@@ -87,7 +90,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Counts rows of these groups (none: all are of group 0) and keys.
+    /// Counts rows by their groups and keys. If `groups` is empty, all rows belong to group 0.
     pub fn count(&mut self, ranges: &Ranges, groups: &[u32], keys: &[u64]) {
         self.ends.resize(ranges.count(), 0);
         for (row, &key) in keys.iter().enumerate() {
@@ -97,7 +100,7 @@ impl Spread {
         }
     }
 
-    /// Makes room: all rows are counted.
+    /// Allocates the entries; must follow the last count.
     pub fn begin(&mut self) {
         let mut rows = 0;
         for end in &mut self.ends {
@@ -106,7 +109,7 @@ impl Spread {
         self.entries = vec![0; rows];
     }
 
-    /// Places rows, in the order in which they were counted; their numbers begin with `first`.
+    /// Places rows in the order in which they were counted; row numbers start with `first`.
     pub fn place(&mut self, keys: &[u64], first: u64) {
         let found = &self.found[self.placed..];
         for ((number, &key), &range) in (first..).zip(keys).zip(found) {
@@ -121,7 +124,7 @@ impl Spread {
         }
     }
 
-    /// The rows of a range, as they came.
+    /// Rows of a range, in input order.
     #[must_use]
     pub fn range(&self, range: usize) -> &[u128] {
         let Some(&end) = self.ends.get(range) else { return &[] };
@@ -135,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_keep_their_order() {
+    fn order_keys_preserve_the_order_of_numbers() {
         let doubles = [
             f64::NEG_INFINITY,
             f64::MIN,
@@ -155,9 +158,9 @@ mod tests {
         assert!(integers.windows(2).all(|two| integer_order(two[0]) < integer_order(two[1])));
     }
 
-    /// Range after range, sorted, rows are where a stable sort puts them.
+    /// Concatenated sorted ranges have the order of a stable sort.
     #[test]
-    fn ranges_follow_each_other() {
+    fn sorted_ranges_concatenate_to_a_stable_sort() {
         let mut seed = 11_u64;
         let mut random = |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

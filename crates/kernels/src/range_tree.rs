@@ -1,17 +1,17 @@
-//! Aggregates over many ranges of one column: each range costs a logarithm of its length.
+//! Aggregates over many ranges of one column; the cost of a range is logarithmic in its length.
 //!
-//! Nothing is subtracted, so that sums of doubles do not drift as they would in a moving window.
+//! Nothing is subtracted, so sums of doubles do not drift as they would in a moving window.
 
-/// Entries that one entry of the next level combines.
+/// Number of entries combined into one entry of the next level.
 const FAN_OUT: usize = 16;
 
-/// How two neighbouring values become one.
+/// Combines two neighbouring values into one.
 pub trait Combine: Send + Sync + 'static {
-    /// What is combined.
+    /// Type of the values.
     type Value: Copy + Send + Sync + 'static;
     /// The identity element: the value of a null.
     const NEUTRAL: Self::Value;
-    /// The earlier with the later value.
+    /// Combines the earlier value with the later one.
     fn combine(earlier: Self::Value, later: Self::Value) -> Self::Value;
 }
 
@@ -52,14 +52,14 @@ extreme!(GreatestInteger, i64, i64::MIN, >, "The greatest integer.");
 extreme!(LeastDouble, f64, f64::INFINITY, <, "The least double.");
 extreme!(GreatestDouble, f64, f64::NEG_INFINITY, >, "The greatest double.");
 
-/// A column, and above it ever shorter levels of combined values.
+/// A column and its levels of combined values; each level is shorter than the one below.
 #[derive(Debug)]
 pub struct RangeTree<C: Combine> {
     levels: Vec<Vec<C::Value>>,
 }
 
 impl<C: Combine> RangeTree<C> {
-    /// A tree over `values`; nulls are [`Combine::NEUTRAL`] there.
+    /// Builds a tree over `values`; nulls must be [`Combine::NEUTRAL`].
     #[must_use]
     pub fn new(values: Vec<C::Value>) -> Self {
         let mut levels = vec![values];
@@ -70,7 +70,7 @@ impl<C: Combine> RangeTree<C> {
         Self { levels }
     }
 
-    /// Values `start..end` combined; an end beyond the column is its end.
+    /// Combines the values `start..end`; an end beyond the column means the column's end.
     #[must_use]
     pub fn over(&self, start: usize, end: usize) -> C::Value {
         let mut total = C::NEUTRAL;
@@ -79,7 +79,7 @@ impl<C: Combine> RangeTree<C> {
             if end <= start {
                 return total;
             }
-            // A short rest is not worth another level.
+            // A short remainder is not worth another level.
             if end - start <= 2 * FAN_OUT {
                 return C::combine(total, fold::<C>(&level[start..end]));
             }
@@ -92,7 +92,7 @@ impl<C: Combine> RangeTree<C> {
         total
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.levels.iter().map(|level| level.capacity() * size_of::<C::Value>()).sum()

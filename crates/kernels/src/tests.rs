@@ -67,7 +67,7 @@ fn range_trees_agree_with_a_loop() {
         for _ in 0..50 {
             let start = rng.random_range(0..=len);
             let end = rng.random_range(start..=len);
-            // Whole numbers: sums are exact in any order.
+            // Integers: their sums are exact in any order.
             assert_eq!(sums.over(start, end), doubles[start..end].iter().sum::<f64>());
             let min = doubles[start..end].iter().copied().fold(f64::INFINITY, f64::min);
             assert_eq!(least.over(start, end), min);
@@ -108,7 +108,7 @@ fn groups_number_keys_by_first_appearance() {
     for round in 0..300 {
         let len = rng.random_range(0..500);
         let codes: Vec<i32> = (0..len).map(|_| rng.random_range(0..12)).collect();
-        // Blocks without nulls are looked up at once.
+        // Blocks without nulls take the vectorised lookup.
         let byte = |_| if round % 2 == 0 { u8::MAX } else { rng.random() };
         let bytes: Vec<u8> = (0..=len / 8).map(byte).collect();
         let validity = Validity::new(&bytes, 0);
@@ -226,7 +226,7 @@ fn latest_picks_the_last_row_of_each_key() {
 }
 
 #[test]
-fn the_last_row_of_each_code_is_noted() {
+fn note_last_rows_stores_the_last_row_of_each_code() {
     let mut rng = random();
     for round in 0..200 {
         let len: usize = rng.random_range(0..300);
@@ -247,7 +247,7 @@ fn the_last_row_of_each_code_is_noted() {
 }
 
 #[test]
-fn matching_sets_the_bits_of_the_values_that_pass() {
+fn matching_sets_the_bits_of_passing_values() {
     for length in [0, 1, 7, 63, 64, 65, 128, 200] {
         let values: Vec<i32> = (0..length).map(|value| value * 7 % 13).collect();
         let words = matching(&values, |value| value > 5);
@@ -261,7 +261,7 @@ fn matching_sets_the_bits_of_the_values_that_pass() {
 }
 
 #[test]
-fn numbers_have_the_place_of_their_first_row() {
+fn numbers_are_indexed_by_first_appearance() {
     let mut rng = random();
     for round in 0..200 {
         let different = [1, 5, 3_000, u64::MAX][round % 4];
@@ -297,7 +297,7 @@ fn numbers_have_the_place_of_their_first_row() {
 }
 
 #[test]
-fn distances_have_the_bits_of_all() {
+fn distances_return_the_or_of_all_distances() {
     let mut rng = random();
     for _ in 0..300 {
         let least = [i64::MIN, -5, 0, i64::MAX - 40][rng.random_range(0..4)];
@@ -317,14 +317,14 @@ fn distances_have_the_bits_of_all() {
 }
 
 #[test]
-fn equal_values_are_paired_as_by_two_loops() {
+fn match_equal_agrees_with_a_nested_loop() {
     let mut rng = random();
     let mut found = 0;
     for _ in 0..600 {
         let lens = [0, 1, 5, 40, 3_000];
         let mut side = || {
             let len = lens[rng.random_range(0..lens.len())];
-            // Each value once, most once, or few values often.
+            // Each value once, most values once, or few values often.
             let spread = [1_i64, 3, 40, 4_000][rng.random_range(0..4)];
             let mut values = sorted(&mut rng, len, spread);
             if rng.random_bool(0.4) {
@@ -343,7 +343,7 @@ fn equal_values_are_paired_as_by_two_loops() {
                 wanted.push((row as u32, NO_ROW));
             }
         }
-        // The left side comes in pieces, which may be cut between equal values.
+        // The left side is split into chunks, possibly between equal values.
         let piece = [1, 3, 1_000, 10_000][rng.random_range(0..4)];
         let (mut at, mut pairs) = (EqualCursor::default(), EqualPairs::default());
         let (mut all, mut before) = (vec![], 0);

@@ -10,7 +10,7 @@ pub struct Validity<'a> {
 }
 
 impl<'a> Validity<'a> {
-    /// A bitmap over `bytes`.
+    /// Creates a bitmap over `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8], offset: usize) -> Self {
         Self { bytes, offset }
@@ -24,7 +24,7 @@ impl<'a> Validity<'a> {
         self.bytes[bit / 8] & (1 << (bit % 8)) != 0
     }
 
-    /// Sixty-four bits from `row` on; bits past the bitmap's end are zero.
+    /// Returns 64 bits from `row` on; bits past the bitmap's end are zero.
     #[inline]
     pub(crate) fn word(&self, row: usize) -> u64 {
         let bit = self.offset + row;

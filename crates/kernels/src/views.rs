@@ -1,27 +1,27 @@
-//! Texts as views of 16 bytes: the length in the lowest four, then the text itself where it has up
-//! to 12 bytes, else its first four, the number of its buffer, and where it begins there.
+//! Strings as 16-byte views. The lowest four bytes are the length. Strings of up to 12 bytes follow
+//! inline; for longer ones, the first four bytes, the buffer index and the offset follow.
 
-/// The longest text that its view holds.
+/// Maximum bytes of an inline string.
 const INLINE: usize = 12;
 const HIGH_BITS: u128 = 0x8080_8080_8080_8080_8080_8080_0000_0000;
-/// What is left of a view without its text: the length.
+/// Mask of a view's length.
 const LENGTH: u128 = u32::MAX as u128;
 
-/// Bytes of a view's text.
+/// Returns the length of a view's string in bytes.
 #[inline]
 #[must_use]
 pub fn view_len(view: u128) -> usize {
     view as u32 as usize
 }
 
-/// Whether a view says where its text is, and does not hold it.
+/// Whether a view refers to a buffer instead of holding the string inline.
 #[inline]
 #[must_use]
 pub fn is_long_view(view: u128) -> bool {
     view_len(view) > INLINE
 }
 
-/// The view of a text, which begins at `offset` of a buffer.
+/// Returns the view of a string that begins at `offset` of a buffer.
 #[inline]
 #[must_use]
 pub fn view_of(text: &[u8], buffer: u32, offset: u32) -> u128 {
@@ -32,7 +32,7 @@ pub fn view_of(text: &[u8], buffer: u32, offset: u32) -> u128 {
     text.len() as u128 | prefix | u128::from(buffer) << 64 | u128::from(offset) << 96
 }
 
-/// Up to 12 bytes as a number, the first of them the lowest.
+/// Returns up to 12 bytes as a number; the first byte is the lowest.
 #[inline]
 fn first_bytes(text: &[u8], len: usize) -> u128 {
     if let Some(bytes) = text.first_chunk::<16>() {
@@ -43,22 +43,23 @@ fn first_bytes(text: &[u8], len: usize) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// The bits of so many bytes, fewer than 16.
+/// Mask of the lowest `len` bytes; `len` is below 16.
 #[inline]
 fn low_bytes(len: usize) -> u128 {
     (1 << (8 * len)) - 1
 }
 
-/// A case that letters are put in.
+/// Target case of a letter conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Case {
-    /// Small letters.
+    /// Lower case.
     Lower,
-    /// Capital ones.
+    /// Upper case.
     Upper,
 }
 
-/// The view of a text of ASCII in another case. A long one's bytes are `moved` further in buffer 0.
+/// Converts the view of an ASCII string to another case. A long string refers to buffer 0, `moved`
+/// bytes after its former offset.
 #[inline]
 #[must_use]
 pub fn recase_view(view: u128, case: Case, moved: u32) -> u128 {
@@ -70,10 +71,10 @@ pub fn recase_view(view: u128, case: Case, moved: u32) -> u128 {
     (view & LENGTH) | prefix | u128::from(offset) << 96
 }
 
-/// Letters of ASCII in another case, twelve at once, above four bytes of zeros.
+/// Converts twelve ASCII bytes, above four bytes of zeros, in one step.
 #[inline]
 fn recase_bytes(bytes: u128, case: Case) -> u128 {
-    // The highest bit of each byte that is at least a letter; none is carried into the next byte.
+    // Sets the highest bit of each byte that is at least `letter`; no carry reaches the next byte.
     let at_least = |letter: u8| bytes + (HIGH_BITS - HIGH_BITS / 0x80 * u128::from(letter));
     let between = |first: u8, last: u8| at_least(first) & !at_least(last + 1) & HIGH_BITS;
     match case {
@@ -82,8 +83,8 @@ fn recase_bytes(bytes: u128, case: Case) -> u128 {
     }
 }
 
-/// The view of `len` bytes of a text from byte `from` on, both within the text; `body` is the
-/// buffer of a long one, in which the piece remains when it is long itself.
+/// Returns the view of `len` bytes of a string from byte `from` on, which must lie within the
+/// string. `body` is the buffer of a long string; a long result refers to the same buffer.
 #[inline]
 #[must_use]
 pub fn view_piece(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
@@ -100,8 +101,8 @@ pub fn view_piece(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
     len as u128 | first_bytes(rest, 4) << 32 | buffer | (offset as u128) << 96
 }
 
-/// Puts one more text behind each of `texts`, which views hold; says how long the longest became.
-/// Where that is more than 12 bytes the views mean nothing.
+/// Appends one more string to each inline string of `texts` and returns the greatest new length. If
+/// that exceeds 12 bytes, the views are invalid.
 #[inline]
 pub fn append_views(texts: &mut [u128], more: impl Fn(usize) -> u128) -> u32 {
     let mut longest = 0;
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn views_agree_with_texts() {
+    fn views_agree_with_their_strings() {
         let mut rng = random();
         for _ in 0..20_000 {
             let len = rng.random_range(0..40);
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn short_texts_are_put_together_in_their_views() {
+    fn short_strings_are_concatenated_in_their_views() {
         let mut rng = random();
         for _ in 0..2_000 {
             let rows = rng.random_range(0..20);

@@ -5,36 +5,36 @@ use std::collections::VecDeque;
 
 use crate::Validity;
 
-/// A frame that ends at the current row or before it: distances back from that row, in rows or
-/// in the unit of the times given.
+/// A frame that ends at or before the current row. Both bounds are distances back from that row, in
+/// rows or in the unit of the given times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// To the first row of the frame; `None` for the first row of the partition.
+    /// Distance to the first row of the frame; `None` for the first row of the partition.
     pub from: Option<i64>,
-    /// To the last row of the frame, not negative.
+    /// Distance to the last row of the frame; not negative.
     pub to: i64,
 }
 
 impl Reach {
-    /// From the first row to the current one.
+    /// Frame from the first row to the current row.
     pub const CUMULATIVE: Self = Self { from: None, to: 0 };
 }
 
-/// Rows to go through, in order.
+/// Input rows, in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
-    /// The partition of each row; empty when there is only one.
+    /// Partition of each row; empty if there is only one partition.
     pub partitions: &'a [u32],
-    /// The time of each row, for frames of time; rows of one partition ascend by it.
+    /// Timestamp of each row, for time frames; ascending within a partition.
     pub times: Option<&'a [i64]>,
     /// Which rows have a value.
     pub validity: Option<Validity<'a>>,
-    /// How many there are.
+    /// Number of rows.
     pub count: usize,
 }
 
 impl Rows<'_> {
-    /// Calls `step` with each row's number, its partition's state, and whether it has a value.
+    /// Calls `step` with each row's index, its partition's state, and whether it has a value.
     #[inline]
     fn walk<S: Default>(&self, states: &mut Vec<S>, mut step: impl FnMut(usize, &mut S, bool)) {
         let most = self.partitions.iter().max().map_or(0, |&last| last as usize);
@@ -48,7 +48,8 @@ impl Rows<'_> {
         }
     }
 
-    /// The place of a row in its partition: its time, or its number from `passed` on.
+    /// Returns the position of a row in its partition: its timestamp, or its row number, counted in
+    /// `passed`.
     #[inline]
     fn place(&self, row: usize, passed: &mut i64) -> i64 {
         *passed += 1;
@@ -56,7 +57,8 @@ impl Rows<'_> {
     }
 }
 
-/// Values by their place: the first `entered` are in the frame, the others still ahead of it.
+/// Values with their positions: the first `entered` are in the frame, the others are still ahead of
+/// it.
 #[derive(Debug, Clone)]
 struct Queue<T> {
     values: VecDeque<(i64, T)>,
@@ -70,7 +72,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T: Copy> Queue<T> {
-    /// The next value that the frame of the row at `at` takes in.
+    /// Returns the next value that enters the frame of the row at `at`.
     #[inline]
     fn enter(&mut self, at: i64, reach: Reach) -> Option<T> {
         let &(place, value) = self.values.get(self.entered)?;
@@ -81,7 +83,7 @@ impl<T: Copy> Queue<T> {
         Some(value)
     }
 
-    /// The next value that the frame of the row at `at` leaves behind.
+    /// Returns the next value that leaves the frame of the row at `at`.
     #[inline]
     fn leave(&mut self, at: i64, reach: Reach) -> Option<T> {
         let &(place, value) = self.values.front()?;
@@ -99,19 +101,19 @@ impl<T: Copy> Queue<T> {
     }
 }
 
-/// A partition's sum and count.
+/// Sum and count of a partition.
 #[derive(Debug, Clone, Default)]
 pub struct SumState {
     queue: Queue<f64>,
     passed: i64,
     sum: f64,
-    /// What `sum` lost to rounding.
+    /// Accumulated rounding error of `sum`.
     lost: f64,
     count: i64,
 }
 
 impl SumState {
-    /// How many values it holds.
+    /// Number of queued values.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queue.values.len()
@@ -123,13 +125,14 @@ impl SumState {
         self.sum + self.lost
     }
 
-    /// How many values the frame has.
+    /// Number of values in the frame.
     #[must_use]
     pub fn count(&self) -> i64 {
         self.count
     }
 
-    /// Neumaier's sum: what leaves a frame takes nothing of the others with it.
+    /// Neumaier summation: a value that leaves the frame does not take digits of the other values
+    /// with it.
     #[inline]
     fn add(&mut self, value: f64) {
         let sum = self.sum + value;
@@ -144,8 +147,8 @@ impl SumState {
 
 /// Appends the sum and the count of each row's frame.
 ///
-/// Frames from the first row to the current one add up plainly; from others values leave, and
-/// they keep what rounding loses.
+/// Frames from the first row to the current row use plain addition. Values leave all other frames,
+/// so those sums compensate for rounding errors.
 pub fn frame_sums(
     rows: Rows<'_>,
     values: &[f64],
@@ -175,7 +178,7 @@ pub fn frame_sums(
     frame_sums_by_row(rows, values, reach, states, sums, counts);
 }
 
-/// Frames from the first row to the current one, all in one partition and each with a value.
+/// Sums frames from the first row to the current row, for one partition without nulls.
 fn cumulative_sums(
     state: &mut SumState,
     values: &[f64],
@@ -193,8 +196,8 @@ fn cumulative_sums(
     counts.extend(before + 1..=state.count);
 }
 
-/// Frames of the last `width` rows, from the row on of which all are among `values`: the value that
-/// leaves a frame is read from them.
+/// Sums frames of the last `width` rows, starting with the first row whose frame lies entirely
+/// within `values`. The value that leaves a frame is read from `values`.
 fn sums_of_last(state: &mut SumState, values: &[f64], width: usize, sums: &mut Vec<f64>) {
     for (&entering, &leaving) in values[width..].iter().zip(values) {
         state.add(entering);
@@ -253,11 +256,11 @@ fn slide_sum(state: &mut SumState, at: i64, value: Option<f64>, reach: Reach) {
     }
 }
 
-/// A partition's least or greatest value.
+/// Minimum or maximum of a partition.
 #[derive(Debug, Clone)]
 pub struct ExtremeState<T> {
     ahead: Queue<T>,
-    /// In the frame; each better than all that follow it.
+    /// Values in the frame; each is better than all that follow it.
     best: VecDeque<(i64, T)>,
     passed: i64,
 }
@@ -269,7 +272,7 @@ impl<T> Default for ExtremeState<T> {
 }
 
 impl<T: Copy> ExtremeState<T> {
-    /// How many values it holds.
+    /// Number of queued values.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.ahead.values.len() + self.best.len()
@@ -282,7 +285,7 @@ impl<T: Copy> ExtremeState<T> {
     }
 }
 
-/// Appends the least value of each row's frame, or the greatest.
+/// Appends the minimum or maximum of each row's frame.
 pub fn frame_extremes<T: PartialOrd + Copy>(
     rows: Rows<'_>,
     values: &[T],
@@ -305,7 +308,8 @@ pub fn frame_extremes<T: PartialOrd + Copy>(
             while state.best.back().is_some_and(|&(_, last)| beats(value, last)) {
                 state.best.pop_back();
             }
-            // From the first row on nothing leaves, so that the best alone matters.
+            // If the frame starts at the first row, no value leaves it, so only the best value
+            // matters.
             if reach.from.is_some() || state.best.is_empty() {
                 state.best.push_back((place, value));
             }
@@ -319,20 +323,20 @@ pub fn frame_extremes<T: PartialOrd + Copy>(
     });
 }
 
-/// Which row of a frame is wanted.
+/// The row of a frame to return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pick {
-    /// The first.
+    /// The first row.
     First,
-    /// The last.
+    /// The last row.
     Last,
-    /// The nth, from 1.
+    /// The nth row, counted from 1.
     Nth(usize),
-    /// The row this many before the current one, whatever the frame.
+    /// The row this many rows before the current one, regardless of the frame.
     Back(usize),
 }
 
-/// A partition's rows that are, or may become, the one wanted.
+/// Rows of a partition that may be picked for the current or a later row.
 #[derive(Debug, Clone, Default)]
 pub struct PickState {
     queue: Queue<u64>,
@@ -340,30 +344,31 @@ pub struct PickState {
 }
 
 impl PickState {
-    /// How many rows it holds the numbers of.
+    /// Number of queued row numbers.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queue.values.len()
     }
 
-    /// The oldest row that may still be wanted.
+    /// Returns the oldest row that may still be picked.
     #[must_use]
     pub fn oldest(&self) -> Option<u64> {
         self.queue.values.front().map(|&(_, row)| row)
     }
 
-    /// The numbers of the rows that may still be wanted, to be changed.
+    /// Returns the row numbers that may still be picked, for renumbering.
     pub fn rows(&mut self) -> impl Iterator<Item = &mut u64> {
         self.queue.values.iter_mut().map(|(_, row)| row)
     }
 
-    /// Becomes what it is after the last of these rows, of which as many as are looked back.
+    /// Sets the state that follows the last of these rows; `rows` must cover the look-back
+    /// distance.
     pub fn stand_after(&mut self, rows: std::ops::Range<u64>) {
         self.queue.values.clear();
         self.queue.values.extend(rows.map(|row| (0, row)));
     }
 
-    /// The row wanted of the frame so far.
+    /// Returns the picked row of the current frame.
     #[must_use]
     pub fn picked(&self, pick: Pick) -> Option<u64> {
         let index = match pick {
@@ -376,8 +381,8 @@ impl PickState {
     }
 }
 
-/// Appends the row wanted of each row's frame. Rows are numbered from `first_row` on; those
-/// without a value are passed over.
+/// Appends the picked row of each row's frame. Rows are numbered from `first_row` on; rows without
+/// a value are skipped.
 pub fn frame_picks(
     rows: Rows<'_>,
     first_row: u64,
@@ -401,7 +406,7 @@ pub fn frame_picks(
             if reach.from.is_some() {
                 continue;
             }
-            // From the first row on, rows that will not be wanted need not be kept.
+            // If the frame starts at the first row, rows that can no longer be picked are dropped.
             let kept = match pick {
                 Pick::Nth(n) => n,
                 _ => 1,
@@ -420,7 +425,7 @@ pub fn frame_picks(
     });
 }
 
-/// The row `distance` rows back, and this one for later.
+/// Returns the row `distance` rows back and queues the current row.
 #[inline]
 fn step_back(
     queue: &mut VecDeque<(i64, u64)>,
@@ -495,7 +500,7 @@ mod tests {
             }
         }
 
-        /// The rows of a row's frame that have a value, by the definition.
+        /// Returns the rows with a value in a row's frame, straight from the definition.
         fn frame(&self, row: usize) -> Vec<usize> {
             let own = |other: &usize| self.partitions[*other] == self.partitions[row];
             let before: Vec<usize> = (0..=row).filter(own).collect();
@@ -591,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_a_frame_takes_nothing_along() {
+    fn values_leaving_a_frame_do_not_reduce_precision() {
         let rows = Rows { partitions: &[], times: None, validity: None, count: 4 };
         let (mut sums, mut counts) = (vec![], vec![]);
         let reach = Reach { from: Some(1), to: 0 };

@@ -1,5 +1,5 @@
-//! What SAMPLE BY cuts time into: step, origin, zone, range. Pure description; the arithmetic
-//! is in [`crate::grid`].
+//! Time buckets of SAMPLE BY: step, origin, time zone, range. Description only; the arithmetic is
+//! in [`crate::grid`].
 
 use std::cmp::Ordering;
 
@@ -36,7 +36,7 @@ pub enum StepUnit {
 }
 
 impl StepUnit {
-    /// The unit with this letter; letter case matters.
+    /// Returns the unit for a letter; the letter is case-sensitive.
     #[must_use]
     pub fn parse(letter: char) -> Option<Self> {
         Some(match letter {
@@ -72,12 +72,12 @@ impl StepUnit {
     }
 }
 
-/// Where the grid of buckets starts.
+/// Origin of the bucket grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Alignment {
-    /// The calendar's grid (epoch, Monday, January 1970), in a zone, shifted by an offset.
+    /// The calendar's grid (epoch, Monday, January 1970) in a time zone, shifted by an offset.
     Calendar {
-        /// Zone of the calendar; `None` is UTC.
+        /// Time zone of the calendar; `None` is UTC.
         zone: Option<Zone>,
         /// Shift of the grid in microseconds of local time.
         offset_micros: i64,
@@ -95,17 +95,17 @@ pub struct BucketSpec {
     pub unit: StepUnit,
     /// Origin of the grid.
     pub alignment: Alignment,
-    /// First instant included, in the timestamp column's unit. It also is the grid's origin, but
-    /// for the alignment's offset.
+    /// First timestamp included, in the timestamp column's unit. It is also the grid's origin,
+    /// apart from the alignment's offset.
     pub from: Option<i64>,
-    /// First instant excluded, in the timestamp column's unit.
+    /// First timestamp excluded, in the timestamp column's unit.
     pub to: Option<i64>,
     /// Whether the timestamp column counts nanoseconds instead of microseconds.
     pub nanoseconds: bool,
 }
 
 impl BucketSpec {
-    /// Buckets on UTC's calendar grid over a column of microseconds.
+    /// Creates buckets on UTC's calendar grid over a column of microseconds.
     #[must_use]
     pub fn new(count: u32, unit: StepUnit) -> Self {
         Self {
@@ -118,8 +118,9 @@ impl BucketSpec {
         }
     }
 
-    /// The buckets that `timestamp_floor` and `date_trunc` cut by this step, if SAMPLE BY has the
-    /// same: those that divide days, and single longer ones.
+    /// Returns the buckets of `timestamp_floor` and `date_trunc` with this step, if SAMPLE BY has
+    /// the same buckets. It has them for any number of seconds, minutes, hours or days, and for
+    /// single weeks, months and years.
     #[must_use]
     pub fn of_floor(step: &str) -> Option<Self> {
         let word = match step.to_ascii_lowercase().as_str() {
@@ -147,7 +148,7 @@ impl BucketSpec {
         is_alike.then(|| Self::new(count, unit))
     }
 
-    /// The least length of a bucket, in the timestamp column's unit.
+    /// Minimum length of a bucket, in the timestamp column's unit.
     #[must_use]
     pub(crate) fn least_length(&self) -> i64 {
         let micros = match self.unit {
@@ -173,7 +174,8 @@ impl BucketSpec {
 }
 
 impl PartialOrd for BucketSpec {
-    // Plans are compared only to order siblings; step and range decide, zones do not order.
+    // The order only serves to sort sibling plans. Step and range determine it; time zones are not
+    // ordered.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let key = |spec: &Self| (spec.unit, spec.count, spec.from, spec.to);
         match key(self).cmp(&key(other)) {
@@ -209,11 +211,11 @@ impl std::fmt::Display for BucketSpec {
     }
 }
 
-/// The time axis of a SAMPLE BY: which expression, cut how.
+/// Time axis of a SAMPLE BY: the timestamp expression and its buckets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct Bucket {
     /// The designated timestamp of the input.
     pub timestamp: Expr,
-    /// How it is cut.
+    /// Bucket definition.
     pub spec: BucketSpec,
 }

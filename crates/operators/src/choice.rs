@@ -1,6 +1,6 @@
-//! CASE with two values that cost little and cannot fail: both are computed for all rows, and one
-//! of them is taken. `DataFusion` parts the rows, computes each value for its own, and puts them
-//! together again.
+//! Evaluates CASE without a branch if both values are cheap and cannot fail: computes both for all
+//! rows and selects one. `DataFusion` instead splits the rows, computes each value for its own
+//! rows, and merges the results.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use datafusion::physical_expr::expressions::{CaseExpr, Column, Literal, lit};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use tidemark_kernels::{Native, choose};
 
-/// Operations of numbers, each of which is one instruction, and has a result for any operands.
+/// Numeric operations that compile to one instruction and cannot fail for any operands.
 const OPERATIONS: [&str; 4] = ["add", "subtract", "multiply", "negate"];
 
-/// The expression with such CASEs computed at once.
+/// Returns the expression with such CASEs replaced by selections.
 pub(crate) fn at_once(
     expr: Arc<dyn PhysicalExpr>,
     schema: &SchemaRef,
@@ -61,7 +61,7 @@ fn choice(
     Ok(Some(Arc::new(call)))
 }
 
-/// Whether a number costs little, and cannot fail.
+/// Whether an expression is numeric, cheap, and cannot fail.
 fn is_cheap(expr: &Arc<dyn PhysicalExpr>, schema: &SchemaRef) -> Result<bool> {
     if !is_number(&expr.data_type(schema)?) {
         return Ok(false);
@@ -126,7 +126,7 @@ impl ScalarUDFImpl for Choice {
     }
 }
 
-/// The values of `then` where the condition is true, else those of `otherwise`.
+/// Returns the values of `then` where the condition is true, else those of `otherwise`.
 fn chosen(condition: &BooleanArray, then: &ArrayRef, otherwise: &ArrayRef) -> Result<ArrayRef> {
     let definite = (condition.null_count() > 0).then(|| prep_null_mask_filter(condition));
     let mask = definite.as_ref().unwrap_or(condition).values();
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_is_what_case_is() {
+    fn choice_agrees_with_case() {
         let field = |name, data_type| Field::new(name, data_type, true);
         let schema = Arc::new(Schema::new(vec![
             field("c", DataType::Boolean),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_fail_stays_a_case() {
+    fn case_over_strings_stays_a_case() {
         let schema = Arc::new(Schema::new(vec![
             Field::new("c", DataType::Boolean, true),
             Field::new("t", DataType::Utf8, true),

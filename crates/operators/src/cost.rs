@@ -1,12 +1,13 @@
-//! How much a plan has to do, as far as that is known before it runs.
+//! Estimates the work of a plan before it runs.
 
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::operator::{Facts, Work};
 use crate::plan_node::PlanNode;
 
-/// Rows a plan looks at: those its scans read, multiplied where inputs are joined, since each row
-/// may meet every other. `None` where the number is unknown: files, sequences, rows made of one.
+/// Returns the number of rows that a plan processes: the rows its scans read, multiplied at joins,
+/// because each row may match every row of the other input. `None` if the number is unknown: files,
+/// sequences, rows expanded from one row.
 pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     let node = PlanNode::of(plan);
     if let Some(rows) = node.known_rows() {
@@ -28,7 +29,8 @@ pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     }
 }
 
-/// Whether a plan reads its one table from the end, and mostly far fewer rows than it may.
+/// Whether a plan reads its only table backwards and usually stops after a small fraction of the
+/// rows.
 pub fn ends_early(plan: &dyn ExecutionPlan) -> bool {
     let begins = match PlanNode::of(plan) {
         PlanNode::Operator(node) => matches!(node.facts().work, Work::FromEnd),
@@ -37,7 +39,7 @@ pub fn ends_early(plan: &dyn ExecutionPlan) -> bool {
     begins || matches!(plan.children()[..], [input] if ends_early(input.as_ref()))
 }
 
-/// A join with no rows reads those of its other side.
+/// A join with an empty input still reads its other input.
 fn join(left: usize, right: usize) -> usize {
     left.max(1).saturating_mul(right.max(1))
 }

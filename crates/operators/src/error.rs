@@ -1,4 +1,4 @@
-//! Errors of our own layers on their way through `DataFusion`, and back.
+//! Carries our own errors through `DataFusion`.
 
 use datafusion::error::{DataFusionError, Result};
 use tidemark_types::{EngineError, ErrorCode, bounded};
@@ -8,18 +8,18 @@ pub(crate) fn engine_error(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Fails once the statement that is being planned was stopped.
+/// Fails if the statement being planned was cancelled.
 pub fn check_stop() -> Result<()> {
     bounded::check_stop().map_err(engine_error)
 }
 
-/// The error for a statement whose plan we cannot make.
+/// Returns the error for a statement that cannot be planned.
 pub fn not_supported<T>(what: impl std::fmt::Display) -> Result<T> {
     let message = format!("{what} is not supported");
     Err(engine_error(EngineError::new(ErrorCode::NotSupported, message)))
 }
 
-/// A worker that panicked or was aborted ends its query with an error, not the process.
+/// Converts a worker's panic or abort into an error of its query.
 pub(crate) fn join_error(error: tokio::task::JoinError) -> DataFusionError {
     DataFusionError::ExecutionJoin(Box::new(error))
 }

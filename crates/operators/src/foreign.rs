@@ -1,16 +1,16 @@
-//! What `DataFusion` and Arrow report as errors of ours: the one place that knows their words,
-//! which no client is to see. What is known gets a sentence of ours; of the rest the log has the
-//! text.
+//! Converts errors of `DataFusion` and Arrow into engine errors. Only this module knows the
+//! libraries' messages, which no client may see. Known errors get our own message; the text of
+//! other errors goes to the log.
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use tidemark_types::{EngineError, ErrorCode};
 
-/// How an error of a query's memory begins.
+/// Prefix of errors about query memory.
 pub const MEMORY: &str = "out of memory for queries";
 
-/// The engine error inside, or the nearest kind of ours.
+/// Returns the wrapped engine error, or else the closest engine error.
 pub fn from_datafusion(error: DataFusionError) -> EngineError {
     match error {
         DataFusionError::External(inner) => match inner.downcast::<EngineError>() {
@@ -28,7 +28,7 @@ pub fn from_datafusion(error: DataFusionError) -> EngineError {
     }
 }
 
-/// What can be reported of an error that is not taken apart.
+/// Converts a borrowed error.
 fn of_datafusion(error: &DataFusionError) -> EngineError {
     match error {
         DataFusionError::External(inner) => match inner.downcast_ref::<EngineError>() {
@@ -62,7 +62,8 @@ fn of_datafusion(error: &DataFusionError) -> EngineError {
     }
 }
 
-/// A column that is not there where it is read: after grouping only keys and aggregates are.
+/// Reports a column that no longer exists where it is read. After grouping, only keys and
+/// aggregates exist.
 fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
     match of {
         SchemaError::FieldNotFound { .. } => {
@@ -76,7 +77,7 @@ fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
 
 fn exhausted(text: &str) -> EngineError {
     let hint = "raise query.memory.limit or query.memory.pool, or let the query touch fewer rows";
-    // Ours come as they are, or with what held the memory before them.
+    // Our own errors may follow a list of memory consumers, which is removed.
     let error = match text.find(MEMORY) {
         Some(start) => EngineError::new(ErrorCode::OutOfMemory, &text[start..]),
         None => EngineError::new(ErrorCode::OutOfMemory, MEMORY).with_inner(text),
@@ -84,8 +85,8 @@ fn exhausted(text: &str) -> EngineError {
     error.with_hint(hint)
 }
 
-/// A temporary file that cannot be written. Its own limit comes as an error that names a setting
-/// of `DataFusion`'s.
+/// Reports a temporary file that cannot be written. The size limit of temporary files arrives as an
+/// error that names a `DataFusion` setting.
 fn spilling(error: &std::io::Error) -> EngineError {
     if error.to_string().contains("max_temp_directory_size") {
         let message = "disk full: queries hold as much in temporary files as they may";
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_word_of_a_library_reaches_the_user() {
+    fn users_never_see_library_messages() {
         let own = EngineError::new(ErrorCode::Busy, "too many queries");
         let boxed = || DataFusionError::External(Box::new(own.clone()));
         assert_eq!(from_datafusion(boxed()), own);

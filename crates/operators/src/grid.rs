@@ -1,4 +1,4 @@
-//! The arithmetic of buckets: which bucket holds an instant, and until when.
+//! Bucket arithmetic: finds the bucket of a timestamp, and the end of that bucket.
 
 use tidemark_types::calendar::{
     CivilDate, FIRST_MONDAY_MICROS, MICROS_PER_DAY, MICROS_PER_HOUR, MICROS_PER_MINUTE,
@@ -8,13 +8,13 @@ use tidemark_types::zone::Zone;
 
 use crate::bucket::{Alignment, BucketSpec, StepUnit};
 
-/// A bucket's instant and the run of time around some instant that belongs to it. At the end
-/// of daylight saving a bucket may consist of several runs.
+/// A bucket's timestamp, and the time range around a given timestamp that belongs to the bucket.
+/// When daylight saving ends, a bucket may consist of several ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The bucket's timestamp.
     pub(crate) label: i64,
-    /// First instant after the run.
+    /// First timestamp after the range.
     pub(crate) end: i64,
 }
 
@@ -26,16 +26,17 @@ enum Step {
 }
 
 impl BucketSpec {
-    /// Whole buckets around the instants from `first` to `last`, both included, in the timestamp
-    /// column's unit: the first instant in them and the first one after them. No row outside
-    /// belongs to a bucket that starts inside, and the reverse. For grids of the calendar.
+    /// Returns the whole buckets that contain the timestamps from `first` to `last`, both included,
+    /// in the timestamp column's unit: the first timestamp of these buckets and the first one after
+    /// them. No row outside this range belongs to a bucket that starts inside it, and vice versa.
+    /// For calendar grids.
     #[must_use]
     pub fn around(&self, first: i64, last: i64) -> (i64, i64) {
         let mut grid = Grid::new(self, 0);
         let day = MICROS_PER_DAY.saturating_mul(grid.scale);
         let (mut first, mut last) = (first, last.max(first));
         if grid.zone.is_some() {
-            // Where clocks go back, buckets of an hour before lie among those of the hour after.
+            // When clocks go back, buckets of the earlier hour lie among those of the later hour.
             let (_, changed) = grid.regime(first.saturating_sub(day));
             if changed <= first {
                 first = first.saturating_sub(day);
@@ -58,7 +59,7 @@ impl BucketSpec {
     }
 }
 
-/// The grid of buckets of one query, in the unit of the timestamp column.
+/// Bucket grid of one query, in the unit of the timestamp column.
 #[derive(Debug, Clone)]
 pub(crate) struct Grid {
     step: Step,
@@ -66,20 +67,21 @@ pub(crate) struct Grid {
     /// Column units per microsecond.
     scale: i64,
     zone: Option<Zone>,
-    /// Distances from UTC and since when, around the instants asked for so far.
+    /// Start and offset from UTC of each period around the timestamps requested so far.
     regimes: Vec<(i64, i64)>,
-    /// What `regimes` covers.
+    /// Time range covered by `regimes`.
     covered: (i64, i64),
 }
 
 impl Grid {
-    /// The grid of `spec`; `first` is the first row's timestamp, for grids that start there.
+    /// Creates the grid of `spec`. `first` is the first row's timestamp, for grids that start
+    /// there.
     pub(crate) fn new(spec: &BucketSpec, first: i64) -> Self {
         let scale = if spec.nanoseconds { 1_000 } else { 1 };
         let count = i64::from(spec.count.max(1));
         let fixed = |micros: i64| Step::Fixed(micros.saturating_mul(scale).saturating_mul(count));
         let step = match spec.unit {
-            // A column of microseconds cannot be cut finer than they are.
+            // Microsecond columns cannot have finer buckets.
             StepUnit::Nanosecond if spec.nanoseconds => Step::Fixed(count),
             StepUnit::Nanosecond => Step::Fixed(count.div_euclid(1_000).max(1)),
             StepUnit::Microsecond => fixed(1),
@@ -101,14 +103,14 @@ impl Grid {
             }
         };
         let mut grid = Self { step, origin, scale, zone, regimes: vec![], covered: (0, 0) };
-        // FROM is an instant; the grid is counted in local time.
+        // FROM is a UTC timestamp; the grid counts in local time.
         if let (Some(from), Some(_)) = (spec.from, zone) {
             grid.origin = grid.origin.saturating_add(grid.regime(from).0);
         }
         grid
     }
 
-    /// The bucket of an instant.
+    /// Returns the bucket of a timestamp.
     pub(crate) fn run(&mut self, ts: i64) -> Run {
         if self.zone.is_none() {
             let label = self.floor(ts);
@@ -120,7 +122,7 @@ impl Grid {
         Run { label: self.utc_of(local, ts), end: end.max(ts.saturating_add(1)) }
     }
 
-    /// The label of the bucket after the one with this label.
+    /// Returns the label of the next bucket.
     pub(crate) fn following(&mut self, label: i64) -> i64 {
         let mut run = self.run(label);
         while run.label <= label && run.end < i64::MAX {
@@ -159,10 +161,10 @@ impl Grid {
         MICROS_PER_DAY * self.scale
     }
 
-    /// The first instant that local clocks show `local`, near `ts`; a local time that never
-    /// was (start of daylight saving) counts from the jump.
+    /// Returns the first timestamp, near `ts`, at which local clocks show `local`. A local time
+    /// that does not exist (start of daylight saving) maps to the time of the change.
     fn utc_of(&mut self, local: i64, ts: i64) -> i64 {
-        // The offset before any change within the bucket gives the earlier of two readings.
+        // The offset before any change within the bucket selects the earlier of two readings.
         let guess = local.saturating_sub(self.regime(ts).0);
         let day = MICROS_PER_DAY.saturating_mul(self.scale);
         let early = self.regime(guess.saturating_sub(day));
@@ -174,7 +176,7 @@ impl Grid {
         local.saturating_sub(later.0).max(early.1)
     }
 
-    /// Distance of local time from UTC at an instant, and the instant until which it holds.
+    /// Offset of local time from UTC at a timestamp, and the end of the period in which it applies.
     fn regime(&mut self, ts: i64) -> (i64, i64) {
         let zone = match self.zone {
             None => return (0, i64::MAX),
@@ -189,7 +191,7 @@ impl Grid {
         (self.regimes[index - 1].1, until)
     }
 
-    /// Finds the changes of the zone's distance in the four years around `ts`.
+    /// Finds the changes of the zone's UTC offset in the four years around `ts`.
     fn cover(&mut self, zone: Zone, ts: i64) {
         let day = MICROS_PER_DAY.saturating_mul(self.scale);
         let start = floor_to(ts, day, 0).saturating_sub(day.saturating_mul(365));
@@ -197,7 +199,7 @@ impl Grid {
         self.regimes = vec![(start, self.offset_at(zone, start))];
         let mut low = start;
         while low < end {
-            // No zone changes twice within a week and back.
+            // No zone changes its offset and changes back within a week.
             let high = low.saturating_add(day.saturating_mul(7)).min(end);
             let (before, after) = (self.offset_at(zone, low), self.offset_at(zone, high));
             if before != after {
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn calendar_grids_start_where_they_should() {
+    fn calendar_grids_start_at_their_origin() {
         let mut grid = Grid::new(&BucketSpec::new(5, StepUnit::Month), 0);
         assert_eq!(grid.run(at(2024, 1, 15, 0, 0)).label, at(2023, 10, 1, 0, 0));
         assert_eq!(grid.run(at(2024, 1, 15, 0, 0)).end, at(2024, 3, 1, 0, 0));
@@ -261,9 +263,9 @@ mod tests {
         assert_eq!(grid.run(at(2024, 1, 10, 5, 0)).label, at(2024, 1, 8, 0, 0));
     }
 
-    /// Whole buckets have their rows inside and no others, when clocks change as well.
+    /// Whole buckets contain exactly their rows, also when clocks change.
     #[test]
-    fn whole_buckets_have_their_rows_and_no_others() {
+    fn whole_buckets_contain_exactly_their_rows() {
         let units = [(7, StepUnit::Minute), (30, StepUnit::Minute), (1, StepUnit::Hour)];
         let longer = [(5, StepUnit::Hour), (1, StepUnit::Day), (1, StepUnit::Month)];
         for change in [at(2024, 3, 31, 1, 0), at(2024, 10, 27, 1, 0)] {
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn first_observation_keeps_day_and_time() {
+    fn first_observation_buckets_keep_its_day_and_time() {
         let alignment = Alignment::FirstObservation;
         let spec = BucketSpec { alignment, ..BucketSpec::new(1, StepUnit::Month) };
         let first = at(2024, 1, 31, 7, 30);

@@ -1,5 +1,5 @@
-//! The rows of an input, held with their keys; where there are too many, what is held and what is
-//! left of the input goes to operators that spill.
+//! Materializes the rows of an input with their keys. If there are too many, the materialized rows
+//! and the remaining input go to operators that can spill.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,32 +33,32 @@ use crate::error::{engine_error, join_error};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::properties::properties;
 
-/// A batch with its keys, and what it was counted as.
+/// A batch with its keys, and its accounted bytes.
 pub(crate) struct HeldBatch<K> {
     pub(crate) rows: RecordBatch,
     pub(crate) keys: K,
     bytes: usize,
 }
 
-/// Rows that are held, by partition.
+/// Materialized rows, by partition.
 pub(crate) struct Held<K = Vec<ArrayRef>> {
     parts: Vec<Vec<HeldBatch<K>>>,
     memory: Arc<MemoryReservation>,
-    /// Bytes held back for the operators that spill.
+    /// Bytes reserved for the operators that spill.
     spare: usize,
 }
 
-/// What is left of each partition of an input.
+/// Remaining rows of each partition of an input.
 pub(crate) type Rest = Vec<Option<SendableRecordBatchStream>>;
 
-/// What was read.
+/// Result of reading an input.
 pub(crate) enum Read<K = Vec<ArrayRef>> {
     All(Held<K>),
-    /// As much as there is memory for.
+    /// The rows that fit in memory, and the remaining input.
     Part(Held<K>, Rest),
 }
 
-/// Lets others work between two pieces of work, and ends with the statement.
+/// Yields to other tasks if the time slice is over. Fails if the statement was cancelled.
 pub(crate) async fn pause() -> Result<()> {
     account::check().map_err(engine_error)?;
     if account::is_slice_over() {
@@ -67,7 +67,7 @@ pub(crate) async fn pause() -> Result<()> {
     Ok(())
 }
 
-/// Begins a piece of work on its own, unless it is the only one.
+/// Spawns the work as a task, unless there is only one.
 pub(crate) fn begin<T: Send + 'static>(
     is_only: bool,
     work: impl Future<Output = Result<T>> + Send + 'static,
@@ -82,7 +82,8 @@ pub(crate) fn begin<T: Send + 'static>(
 }
 
 impl Held {
-    /// Reads an input with the values of keys; each row is counted as `row_bytes` more than it has.
+    /// Reads an input with the values of its keys. Each row counts as `row_bytes` more than its own
+    /// bytes.
     pub(crate) async fn with_keys(
         run: &Run,
         keys: &[PhysicalSortExpr],
@@ -100,8 +101,8 @@ impl Held {
         Self::read(run, rows, row_bytes + size_of::<u64>() * computed, with_keys).await
     }
 
-    /// The same rows, and those that are left of their partitions, in an order, by operators that
-    /// spill: one partition.
+    /// Sorts these rows and the remaining rows of their partitions into one partition, with
+    /// operators that can spill.
     pub(crate) fn spilling(self, rest: Rest, schema: &SchemaRef, order: &LexOrdering) -> Input {
         let again = self.again(rest, schema);
         let is_one = again.output_partitioning().partition_count() == 1;
@@ -114,8 +115,8 @@ impl Held {
 }
 
 impl<K: Send + 'static> Held<K> {
-    /// Reads `rows` of each partition of an input, as `prepare` makes them; each row is counted as
-    /// `row_bytes` more than it has.
+    /// Reads `rows` of each partition of an input and applies `prepare` to them. Each row counts as
+    /// `row_bytes` more than its own bytes.
     pub(crate) async fn read(
         run: &Run,
         rows: impl Fn(usize) -> Result<SendableRecordBatchStream>,
@@ -124,7 +125,7 @@ impl<K: Send + 'static> Held<K> {
     ) -> Result<Read<K>> {
         let memory = Arc::new(run.spilling_memory());
         let partitions = run.inputs[0].output_partitioning().partition_count();
-        // What each of several sorts wants before its first row, and as much to merge them.
+        // Each sort reserves this much before its first row, and as much again for merging.
         let merging = run.context.session_config().options().execution.sort_spill_reservation_bytes;
         let spare = 2 * merging * partitions;
         let most = match run.context.memory_pool().memory_limit() {
@@ -151,22 +152,22 @@ impl<K: Send + 'static> Held<K> {
         Ok(if is_all { Read::All(held) } else { Read::Part(held, rests) })
     }
 
-    /// Takes so many bytes more; whether there are as many.
+    /// Reserves more memory; false if it is not available.
     pub(crate) fn grow(&self, bytes: usize) -> bool {
         self.memory.try_grow(bytes).is_ok()
     }
 
-    /// Bytes of the rows that are held.
+    /// Bytes of the materialized rows.
     pub(crate) fn bytes(&self) -> usize {
         self.parts().flatten().map(|batch| batch.bytes).sum()
     }
 
-    /// The batches of each partition, one partition after the other.
+    /// Batches of each partition, in partition order.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[HeldBatch<K>]> {
         self.parts.iter().map(Vec::as_slice)
     }
 
-    /// The same rows, and those that are left of their partitions.
+    /// Returns these rows, followed by the remaining rows of their partitions.
     pub(crate) fn again(self, mut rest: Rest, schema: &SchemaRef) -> Input {
         rest.resize_with(self.parts.len(), || None);
         self.memory.shrink(self.spare);
@@ -186,7 +187,8 @@ impl<K: Send + 'static> Held<K> {
     }
 }
 
-/// The rows in buffers of their own: `DataFusion` counts the whole buffers of a slice.
+/// Copies the rows into separate buffers if they are a small slice: `DataFusion` counts whole
+/// buffers.
 fn owned(batch: RecordBatch) -> Result<RecordBatch> {
     if batch.get_array_memory_size() <= 2 * held_bytes(&batch) {
         return Ok(batch);
@@ -200,7 +202,7 @@ fn owned(batch: RecordBatch) -> Result<RecordBatch> {
     with_schema(batch.schema_ref(), columns.collect(), batch.num_rows())
 }
 
-/// What may be held, by all partitions together.
+/// Memory limits of all partitions together.
 struct Limits {
     row_bytes: usize,
     memory: Arc<MemoryReservation>,
@@ -217,7 +219,8 @@ async fn read_part<K>(
     while !is_full.load(Ordering::Relaxed) {
         let Some(batch) = rows.try_next().await? else { return Ok((batches, None)) };
         let bytes = held_bytes(&batch) + row_bytes * batch.num_rows();
-        // What holds all of a query's memory leaves nothing to those that it hands its rows to.
+        // If these rows used all of the query's memory, the operators that receive them would have
+        // none.
         if memory.size().saturating_add(bytes) > most || memory.try_grow(bytes).is_err() {
             is_full.store(true, Ordering::Relaxed);
             let again = futures::stream::once(futures::future::ready(Ok(batch)));
@@ -231,7 +234,7 @@ async fn read_part<K>(
     Ok((batches, Some(rows)))
 }
 
-/// Partitions of rows, each in this order, as an input that is read once.
+/// Returns partitions of rows, each in this order, as an input that can be read once.
 pub(crate) fn again(
     rows: Vec<SendableRecordBatchStream>,
     schema: &SchemaRef,
@@ -241,7 +244,7 @@ pub(crate) fn again(
     OperatorExec::plan(Again { rows, order: order.cloned() }, vec![], schema)
 }
 
-/// Rows of which the first ones are held in this memory, which is given back after them.
+/// Chains two sequences of rows. The first is in memory; its reservation is released at its end.
 pub(crate) fn chained(
     schema: SchemaRef,
     held: BoxStream<'static, Result<RecordBatch>>,
@@ -255,7 +258,7 @@ pub(crate) fn chained(
     Box::pin(RecordBatchStreamAdapter::new(schema, held.chain(freed.flatten())))
 }
 
-/// Columns as rows of a schema whose columns may have nulls where those had none.
+/// Returns columns as a batch of a schema that may allow nulls where the original does not.
 pub(crate) fn with_schema(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,
@@ -265,7 +268,7 @@ pub(crate) fn with_schema(
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-/// Rows that were read before, each partition once.
+/// Rows that have been read before; each partition can be read once.
 struct Again {
     rows: Mutex<Vec<Option<SendableRecordBatchStream>>>,
     order: Option<LexOrdering>,
@@ -280,7 +283,7 @@ impl fmt::Display for Again {
 impl Operator for Again {
     fn facts(&self, _: &[Input]) -> Facts<'_> {
         Facts {
-            // It is in no plan that is shown.
+            // Never appears in a displayed plan.
             name: "SortRowsExec",
             memory: None,
             keeps: Keeps::NOTHING,

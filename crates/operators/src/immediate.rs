@@ -1,14 +1,14 @@
-//! Plans that are done before a thread could be woken for them.
+//! Plans that finish before a thread could be woken for them.
 
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::plan_node::PlanNode;
 
-/// Rows that a projection computes in some microseconds.
+/// Maximum rows that a projection computes within a few microseconds.
 const MAX_ROWS: usize = 64;
 
-/// Whether a plan only projects a few rows that are in memory: `SELECT 1`, `SELECT count() FROM t`.
-/// It reads no file, waits for nothing and yields nothing to wait for.
+/// Whether a plan only projects a few rows in memory, such as `SELECT 1` or `SELECT count() FROM
+/// t`. Such a plan reads no file and never waits.
 pub fn is_immediate(plan: &dyn ExecutionPlan) -> bool {
     match PlanNode::of(plan) {
         PlanNode::Projection(_)

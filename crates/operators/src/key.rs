@@ -1,5 +1,5 @@
-//! Keys of plans: an expression whose values may be equal with different bits is wrapped in a
-//! function that makes them the same ([`tidemark_types::key`]).
+//! Key expressions. If equal values of an expression may differ in their bits, the expression is
+//! wrapped in a function that normalizes them ([`tidemark_types::key`]).
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,7 +15,7 @@ use tidemark_types::key::{has_equal_forms, key_values};
 static KEY: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::from(KeyValue::default())));
 
-/// The expression as a key; `None` where it is one.
+/// Returns the expression as a key; `None` if it already is one.
 pub fn as_key(expr: &Expr, data_type: &DataType) -> Option<Expr> {
     let needs_key = has_equal_forms(data_type) && !is_key(expr);
     needs_key.then(|| KEY.call(vec![expr.clone()]))
@@ -29,7 +29,7 @@ fn is_key(expr: &Expr) -> bool {
     }
 }
 
-/// What a key is computed of; the expression itself where it is no call of the function.
+/// Returns the argument of a key expression, or the expression itself if it is not wrapped.
 pub(crate) fn of_key(expr: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
     let Some(call) = expr.downcast_ref::<ScalarFunctionExpr>() else { return expr };
     match call.args() {

@@ -1,9 +1,9 @@
 //! Time-series operators as `DataFusion` nodes: table scan, SAMPLE BY and GROUP BY, FILL, ASOF, LT,
 //! SPLICE, WINDOW and HORIZON JOIN, LATEST ON.
 //!
-//! One folder per operator: `node` says what, `exec` how it is planned and what it answers of
-//! itself (`operator`), `stream` polls. The rules of planning are in `tidemark-optimizer`, inner
-//! loops in `tidemark-kernels`. Knows storage's snapshots; knows no SQL text.
+//! One folder per operator: `node` describes it, `exec` plans it and reports its properties
+//! (`operator`), `stream` executes it. Planning rules are in `tidemark-optimizer`, inner loops in
+//! `tidemark-kernels`. This crate knows storage snapshots, but no SQL text.
 #![forbid(unsafe_code)]
 
 mod asof;

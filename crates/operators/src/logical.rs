@@ -1,5 +1,5 @@
-//! The logical nodes of this crate, distinguished in one place: a rule that looks at all of them
-//! does not compile until it says what it does with one that is added.
+//! All logical nodes of this crate in one enum. A rule that matches on it does not compile until it
+//! handles a newly added node.
 
 use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 
@@ -17,7 +17,7 @@ use crate::unnest::node::UnnestNode;
 use crate::window::node::WindowNode;
 use crate::window_join::node::WindowJoinNode;
 
-/// One of our logical nodes.
+/// A logical node of this crate.
 pub enum LogicalNode<'a> {
     SampleBy(&'a SampleByNode),
     Fill(&'a FillNode),
@@ -34,7 +34,7 @@ pub enum LogicalNode<'a> {
 }
 
 impl<'a> LogicalNode<'a> {
-    /// Which of our nodes this is; `None` for one of others.
+    /// Returns the node as this enum; `None` for nodes of other crates.
     pub fn of(node: &'a dyn UserDefinedLogicalNode) -> Option<Self> {
         let node = node.as_any();
         None.or_else(|| node.downcast_ref().map(Self::SampleBy))
@@ -51,7 +51,7 @@ impl<'a> LogicalNode<'a> {
             .or_else(|| node.downcast_ref().map(Self::SharedRows))
     }
 
-    /// The same of a plan.
+    /// Returns the node of a plan as this enum, if the plan is a node of this crate.
     pub fn of_plan(plan: &'a LogicalPlan) -> Option<Self> {
         match plan {
             LogicalPlan::Extension(extension) => Self::of(extension.node.as_ref()),
@@ -59,8 +59,8 @@ impl<'a> LogicalNode<'a> {
         }
     }
 
-    /// As what is lowered over all columns of its inputs; `None` where it reads some of them, and
-    /// says so to the nodes below.
+    /// Returns the node if it is lowered over all columns of its inputs. `None` if it reads only
+    /// some and passes this requirement down to its inputs.
     pub fn over_all_columns(&self) -> Option<&'a dyn Lower> {
         match *self {
             Self::Windows(node) => Some(node),

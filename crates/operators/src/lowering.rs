@@ -1,4 +1,4 @@
-//! Expressions of logical nodes as the physical ones of operators.
+//! Lowers logical nodes and their expressions to physical operators.
 
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ use crate::symbols::{dictionary, origin};
 
 /// A logical node that becomes an operator.
 pub trait Lower {
-    /// Its operator over these inputs.
+    /// Creates its operator over these inputs.
     fn lower(&self, inputs: &Inputs<'_>, lowering: &Lowering<'_>)
     -> Result<Arc<dyn ExecutionPlan>>;
 
-    /// The timestamps by which it needs the rows of its inputs, from the first on; empty where any
-    /// order does.
+    /// Timestamps by which its inputs must be sorted, starting with the first input. Empty if any
+    /// order is accepted.
     fn times(&self) -> Vec<&Expr>;
 }
 
@@ -42,7 +42,7 @@ pub struct Inputs<'a> {
 }
 
 impl Inputs<'_> {
-    /// An input, and what expressions call its columns.
+    /// Returns an input, and the schema with which expressions name its columns.
     pub fn get(&self, number: usize) -> Result<(&DFSchemaRef, Arc<dyn ExecutionPlan>)> {
         let input = self.logical.get(number).zip(self.physical.get(number));
         let Some((logical, physical)) = input else {
@@ -52,12 +52,12 @@ impl Inputs<'_> {
     }
 }
 
-/// The schema of a node's operator.
+/// Returns the schema of a node's operator.
 pub(crate) fn schema_of(node: &impl UserDefinedLogicalNodeCore) -> SchemaRef {
     Arc::new(node.schema().as_arrow().clone())
 }
 
-/// What lowering an expression needs.
+/// Context for lowering expressions.
 pub struct Lowering<'a> {
     pub session: &'a dyn Session,
     pub context: &'a PhysicalPlanningContext,
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         create_physical_expr(expr, schema, props, self.context)
     }
 
-    /// An aggregate over columns of any origin.
+    /// Lowers an aggregate over columns of any origin.
     pub(crate) fn aggregate_over(
         &self,
         expr: &Expr,
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         Ok(AggregatePlan { function, arguments, filter, symbols: None })
     }
 
-    /// An aggregate over columns of this input.
+    /// Lowers an aggregate over columns of this input.
     pub(crate) fn aggregate(
         &self,
         expr: &Expr,
@@ -108,7 +108,7 @@ impl Lowering<'_> {
             && let [argument] = lowered.arguments.as_slice()
             && let Some(symbol) = text_of_symbol(input, argument)
         {
-            // Texts of one dictionary are distinct where keys are.
+            // Strings of one dictionary are distinct if and only if their keys are.
             lowered.arguments = vec![symbol];
         }
         lowered.symbols = symbols_of(input, &lowered);
@@ -116,7 +116,8 @@ impl Lowering<'_> {
     }
 }
 
-/// What an aggregate without a FILTER reads. `count(1)` counts rows; there is nothing to evaluate.
+/// Returns the arguments of an aggregate without a FILTER. `count(1)` counts rows, so it evaluates
+/// nothing.
 pub(crate) fn counted_rows(aggregate: &AggregateFunctionExpr) -> Vec<Arc<dyn PhysicalExpr>> {
     let mut arguments = aggregate.expressions();
     if aggregate.fun().name() == "count" && !aggregate.is_distinct() {
@@ -127,7 +128,8 @@ pub(crate) fn counted_rows(aggregate: &AggregateFunctionExpr) -> Vec<Arc<dyn Phy
     arguments
 }
 
-/// How many symbols an aggregate may meet, when its argument is a symbol of one table column.
+/// Number of symbols that an aggregate may encounter, if its argument is a symbol of one table
+/// column.
 pub(crate) fn symbols_of(
     input: &Arc<dyn ExecutionPlan>,
     aggregate: &AggregatePlan,
@@ -136,7 +138,7 @@ pub(crate) fn symbols_of(
     Some(symbols.len())
 }
 
-/// The symbol column behind a cast to text, where it comes from a table with few symbols.
+/// Returns the symbol column below a cast to string, if its table has few symbols.
 fn text_of_symbol(
     input: &Arc<dyn ExecutionPlan>,
     argument: &Arc<dyn PhysicalExpr>,
@@ -146,7 +148,7 @@ fn text_of_symbol(
     few.then_some(symbol)
 }
 
-/// The symbol behind a cast to text.
+/// Returns the symbol below a cast to string.
 pub(crate) fn symbol_of_text(
     expr: &Arc<dyn PhysicalExpr>,
     schema: &SchemaRef,
@@ -158,7 +160,7 @@ pub(crate) fn symbol_of_text(
     (is_cast && is_symbol).then(|| Arc::clone(symbol))
 }
 
-/// How rows find the groups of these keys.
+/// Chooses how rows find the groups of these keys.
 pub(crate) fn key_plan(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],
@@ -166,7 +168,7 @@ pub(crate) fn key_plan(
     if keys.is_empty() {
         return Ok(KeyPlan::None);
     }
-    // Rows are looked at only where every key may have few values.
+    // Table data is examined only if every key may have few values.
     let may_have_few = |key| dictionary(input, key).is_some() || may_be_near(input, key);
     if keys.iter().all(may_have_few) {
         let digits = keys.iter().map_while(|key| digit(input, key).transpose());
@@ -178,7 +180,7 @@ pub(crate) fn key_plan(
     hashed_keys(input, keys)
 }
 
-/// A key as a digit, if its values are known to be few.
+/// Returns a key as a digit if it is known to have few values.
 fn digit(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Result<Option<Digit>> {
     if let Some(dictionary) = dictionary(input, key) {
         return Ok(Some(Digit::Symbol(dictionary)));
@@ -196,7 +198,7 @@ fn digit(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Result<Option<Digit>> {
     Ok(numbers.map(Digit::Number))
 }
 
-/// Whether the values of a key may be numbers that are close together.
+/// Whether the values of a key may be integers in a small range.
 fn may_be_near(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
     match key.data_type(&input.schema()) {
         Ok(DataType::Boolean) => true,
@@ -207,7 +209,7 @@ fn may_be_near(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
     }
 }
 
-/// The least and the greatest number that a function gives whatever its arguments are.
+/// Returns the minimum and maximum result of a function for any arguments.
 fn range_of(key: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
     let call = key.downcast_ref::<ScalarFunctionExpr>()?;
     let any = call.args().iter().map(|_| Interval::make_unbounded(&DataType::Int64));
@@ -220,7 +222,7 @@ fn range_of(key: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
     number(range.lower()).zip(number(range.upper()))
 }
 
-/// How rows find the groups of these keys where there are no buckets.
+/// Adapts the lookup of groups to a query without buckets.
 pub(crate) fn unbucketed(plan: KeyPlan) -> KeyPlan {
     match plan {
         KeyPlan::Hashed(types) => match types.as_slice() {
@@ -231,7 +233,7 @@ pub(crate) fn unbucketed(plan: KeyPlan) -> KeyPlan {
     }
 }
 
-/// Groups by the values of these keys, whatever the dictionaries of symbols are.
+/// Groups by the values of these keys, independent of symbol dictionaries.
 pub(crate) fn hashed_keys(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],

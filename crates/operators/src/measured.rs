@@ -1,5 +1,5 @@
-//! Rows and time of an operator, for EXPLAIN ANALYZE. Other executions are not measured: a kept
-//! plan would gather figures for ever.
+//! Measures rows and time of an operator for EXPLAIN ANALYZE. Other executions are not measured: a
+//! cached plan would accumulate metrics forever.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -12,12 +12,12 @@ use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use futures::{Stream, StreamExt};
 
-/// An extension of the session's configuration that asks for figures.
+/// Session configuration extension that requests metrics.
 #[derive(Debug)]
 pub struct Analyze;
 
-/// The stream, measured where the execution asks for it. Its time is that of everything below
-/// it, too.
+/// Measures the stream if the execution requests it. The time includes everything below the
+/// operator.
 pub fn measured(
     stream: SendableRecordBatchStream,
     metrics: &ExecutionPlanMetricsSet,

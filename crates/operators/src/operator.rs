@@ -1,5 +1,6 @@
-//! What every operator of this crate says of itself, and the one plan node that runs them all: it
-//! alone has inputs and properties, counts memory and rows, keeps within bounds and stops.
+//! The interface of this crate's operators, and the plan node that runs them. Only the node has
+//! inputs and properties, accounts for memory and rows, limits batches, and checks for
+//! cancellation.
 
 use std::any::Any;
 use std::fmt;
@@ -32,105 +33,106 @@ use crate::measured::measured;
 use crate::scan::kind::Scan;
 use crate::scan::rows::BATCH_ROWS;
 
-/// A plan that an operator reads.
+/// An input plan of an operator.
 pub(crate) type Input = Arc<dyn ExecutionPlan>;
 
-/// Where a column of the output comes from unchanged.
+/// Source of an output column that is passed on unchanged.
 pub struct Lineage {
     pub input: usize,
     pub column: usize,
-    /// Whether it is null where no row of its input was found.
+    /// Whether the column is null in rows without a match in its input.
     pub unmatched: bool,
 }
 
-/// What an operator says of itself.
+/// Properties of an operator.
 pub struct Facts<'a> {
-    /// Its name in EXPLAIN.
+    /// Name in EXPLAIN.
     pub name: &'static str,
-    /// The name under which it counts what it holds; `None` where that is a batch at most.
+    /// Name under which memory is accounted; `None` if the operator keeps at most one batch.
     pub memory: Option<&'static str>,
-    /// What it keeps of the order of its first input.
+    /// Preserved properties of its first input's order.
     pub keeps: Keeps,
-    /// How many rows it works on.
+    /// Number of rows processed.
     pub work: Work,
-    /// Whether its plan is the same whatever rows of a table it reads.
+    /// Whether the plan is the same for any rows of a table.
     pub suits_any_rows: bool,
-    /// The table that it reads itself.
+    /// The table scan, if the operator is one.
     pub scan: Option<&'a Scan>,
 }
 
-/// What an operator keeps of the order of its first input.
+/// Properties of the first input's order that an operator preserves.
 #[derive(Debug, Clone, Copy)]
 pub struct Keeps {
-    /// The order of the rows in a partition.
+    /// Whether the order of rows within a partition is preserved.
     pub rows: bool,
-    /// That its partitions follow each other in the order of the scan below.
+    /// Whether the order of partitions is that of the scan below.
     pub partitions: bool,
-    /// Its direction: of an input that runs backward it makes the same rows backward.
+    /// Whether an input that runs backward produces the same rows in reverse order.
     pub direction: bool,
-    /// Whether it drops no row of its first input.
+    /// Whether no row of the first input is dropped.
     pub every_row: bool,
 }
 
 impl Keeps {
-    /// It has an order of its own, or none.
+    /// The output has a different order, or none.
     pub const NOTHING: Self =
         Self { rows: false, partitions: false, direction: false, every_row: false };
 }
 
-/// What goes on by files where it does not fit leaves one part in so many of its query's memory.
+/// Operators that can spill leave this fraction (1/n) of the query's memory free.
 const LEFT_SHARE: usize = 4;
 
-/// Rows of a group, for want of knowledge.
+/// Assumed rows per group, for lack of statistics.
 pub(crate) const ROWS_PER_GROUP: usize = 8;
 
-/// How many rows an operator works on.
+/// Number of rows that an operator processes.
 #[derive(Debug, Clone, Copy)]
 pub enum Work {
-    /// Those that its scan looks at.
+    /// The rows that its scan reads.
     Scanned,
-    /// Those of its inputs, each with each.
+    /// The product of its inputs' rows.
     Inputs,
-    /// Those of its input from the end, until it has what it looks for.
+    /// Rows of its input from the end, until it has found its result.
     FromEnd,
-    /// So many of its input's.
+    /// At most this many rows of its input.
     AtMost(usize),
-    /// The cells of its rows decide.
+    /// Unknown: depends on the values of the cells.
     Cells,
 }
 
-/// An operator; `Display` shows in EXPLAIN what it does. Neither [`Facts`] nor a method has a
-/// default: an operator that does not state its memory, its order and its bound does not compile.
+/// An operator; `Display` describes it in EXPLAIN. Neither [`Facts`] nor any method has a default,
+/// so an operator must state its memory, its order and its limits to compile.
 pub trait Operator: Any + fmt::Display + Send + Sync {
-    /// What it says of itself.
+    /// Returns the operator's properties.
     fn facts(&self, inputs: &[Input]) -> Facts<'_>;
 
-    /// Order, partitions and emission of its output.
+    /// Returns order, partitions and emission of its output.
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties>;
 
-    /// What it computes of the rows of its inputs.
+    /// Returns the expressions that it evaluates on its inputs.
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>>;
 
-    /// How the partitions of each input have to be.
+    /// Returns the required partitioning of each input.
     fn distribution(&self, inputs: &[Input]) -> Vec<Distribution>;
 
-    /// The order that each input has to have.
+    /// Returns the required order of each input.
     fn input_order(&self, inputs: &[Input]) -> Vec<Option<OrderingRequirements>>;
 
-    /// Where a column comes from.
+    /// Returns the source of an output column.
     fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage>;
 
-    /// How many rows it makes of inputs with so many, about: joins hold the side with fewer.
+    /// Estimates the output rows, given the rows of the inputs. Joins build the side with fewer
+    /// rows.
     fn rows(&self, inputs: &[Input], rows: &[Option<usize>]) -> Option<usize>;
 
-    /// The same operator, planned for inputs that rules have put in the place of others.
+    /// Returns the operator planned for inputs that rules have substituted.
     fn over(self: Arc<Self>, inputs: &[Input]) -> Result<Arc<dyn Operator>>;
 
-    /// A partition of its output.
+    /// Executes a partition of its output.
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream>;
 }
 
-/// One partition's run of an operator.
+/// Execution of one partition of an operator.
 pub struct Run {
     pub inputs: Vec<Input>,
     pub schema: SchemaRef,
@@ -140,28 +142,28 @@ pub struct Run {
     shared: Shared,
 }
 
-/// What the partitions of one execution share.
+/// State shared by the partitions of one execution.
 type Shared = Arc<OnceCell<Arc<dyn Any + Send + Sync>>>;
 
 impl Run {
-    /// The rows of an input's partition.
+    /// Returns the rows of a partition of an input.
     pub fn rows(&self, input: usize, partition: usize) -> Result<SendableRecordBatchStream> {
         self.inputs[input].execute(partition, Arc::clone(&self.context))
     }
 
-    /// Counts what is held, under the operator's name.
+    /// Creates a reservation under the operator's name.
     pub fn memory(&self) -> MemoryReservation {
         MemoryConsumer::new(self.memory).register(self.context.memory_pool())
     }
 
-    /// Takes so many bytes more, if they leave one part in [`LEFT_SHARE`] of the query's memory to
-    /// others; whether they do.
+    /// Reserves memory if a fraction of 1/[`LEFT_SHARE`] of the query's memory remains free.
+    /// Returns whether it did.
     pub fn hold(&self, memory: &MemoryReservation, bytes: usize) -> bool {
         let reserved = self.context.memory_pool().reserved();
         reserved.saturating_add(bytes) <= self.held_at_most() && memory.try_grow(bytes).is_ok()
     }
 
-    /// What all operators that could go on by files may hold together.
+    /// Maximum memory of all operators that could spill instead.
     pub fn held_at_most(&self) -> usize {
         match self.context.memory_pool().memory_limit() {
             MemoryLimit::Finite(limit) => limit - limit / LEFT_SHARE,
@@ -169,13 +171,13 @@ impl Run {
         }
     }
 
-    /// Counts what is held and can be handed to an operator that spills.
+    /// Creates a reservation for rows that can be passed to an operator that spills.
     pub fn spilling_memory(&self) -> MemoryReservation {
         let consumer = MemoryConsumer::new(self.memory).with_can_spill(true);
         consumer.register(self.context.memory_pool())
     }
 
-    /// What the partitions of one execution share; the first to come here makes it.
+    /// Returns the state shared by the partitions of one execution. The first caller creates it.
     pub async fn shared<T: Send + Sync + 'static>(
         &self,
         make: impl Future<Output = Result<T>>,
@@ -186,7 +188,7 @@ impl Run {
         shared.map_err(|_| internal_datafusion_err!("an operator shares two things"))
     }
 
-    /// The rows of a stream that has to be made first.
+    /// Returns the rows of a stream that is created asynchronously.
     pub fn stream<S>(
         schema: SchemaRef,
         made: impl Future<Output = Result<S>> + Send + 'static,
@@ -198,7 +200,7 @@ impl Run {
         Box::pin(RecordBatchStreamAdapter::new(schema, rows))
     }
 
-    /// The rows of one batch, in batches of usual size.
+    /// Splits one batch into batches of the usual size.
     pub fn batches(
         schema: SchemaRef,
         made: impl Future<Output = Result<RecordBatch>> + Send + 'static,
@@ -215,7 +217,7 @@ impl Run {
     }
 }
 
-/// An operator of this crate in a plan.
+/// A plan node that runs an operator of this crate.
 pub struct OperatorExec {
     operator: Arc<dyn Operator>,
     inputs: Vec<Input>,
@@ -225,7 +227,7 @@ pub struct OperatorExec {
 }
 
 impl OperatorExec {
-    /// The operator over these inputs, with rows of this schema.
+    /// Creates a plan node for the operator over these inputs, with this output schema.
     pub fn plan(operator: impl Operator, inputs: Vec<Input>, schema: &SchemaRef) -> Input {
         let properties = operator.properties(schema, &inputs);
         Arc::new(Self::new(Arc::new(operator), inputs, properties))
@@ -240,31 +242,32 @@ impl OperatorExec {
         Self { operator, inputs, properties, shared, metrics }
     }
 
-    /// What the operator says of itself.
+    /// Returns the operator's properties.
     pub fn facts(&self) -> Facts<'_> {
         self.operator.facts(&self.inputs)
     }
 
-    /// The operator, if it is one of this kind, with its inputs.
+    /// Returns the operator and its inputs, if the operator has this type.
     pub(crate) fn downcast<O: Operator>(&self) -> Option<(&O, &[Input])> {
         let operator: &dyn Any = self.operator.as_ref();
         Some((operator.downcast_ref()?, &self.inputs))
     }
 
-    /// The input that a column comes from, its place there, and whether it may be unmatched.
+    /// Returns the source of a column: its input, its index there, and whether it may be unmatched.
     pub fn lineage(&self, column: usize) -> Option<(&Input, usize, bool)> {
         let Lineage { input, column, unmatched } = self.operator.lineage(column, &self.inputs)?;
         Some((self.inputs.get(input)?, column, unmatched))
     }
 }
 
-/// The column of the first input, whose columns come first, if it is one.
+/// Returns the source of a column that comes from the first input. The first input's columns come
+/// first in the output.
 pub(crate) fn of_first(column: usize, inputs: &[Input]) -> Option<Lineage> {
     let width = inputs.first()?.schema().fields().len();
     (column < width).then_some(Lineage { input: 0, column, unmatched: false })
 }
 
-/// The order of the first input, whose columns come first.
+/// Returns the order of the first input, whose columns come first in the output.
 pub(crate) fn order_of_first(inputs: &[Input]) -> Option<Vec<PhysicalSortExpr>> {
     let ordering = inputs.first()?.properties().output_ordering()?;
     Some(ordering.iter().cloned().collect())
@@ -331,7 +334,8 @@ impl ExecutionPlan for OperatorExec {
         inputs: Vec<Input>,
         options: ReplaceChildrenOptions,
     ) -> Result<Input> {
-        // A rule that is applied once walks over the plan, some many times; all come by here.
+        // Checks for cancellation here, because every rule that rewrites a plan calls this
+        // function.
         check_stop()?;
         let operator = Arc::clone(&self.operator).over(&inputs)?;
         let properties = match options.children_properties {
@@ -366,7 +370,7 @@ impl ExecutionPlan for OperatorExec {
             memory: facts.memory.unwrap_or(facts.name),
             shared: Arc::clone(&self.shared),
         })?;
-        // A scan has its own pace, and hands on what the table holds without copying it.
+        // A scan has its own limits, and returns the table's data without copying it.
         let rows = if facts.scan.is_some() { rows } else { in_bounds(rows) };
         Ok(measured(rows, &self.metrics, partition, &context))
     }

@@ -1,5 +1,5 @@
-//! Time order across partitions: who has it, and how many partitions become one without losing
-//! or merging anything.
+//! Time order across partitions: which plans have it, and how to combine partitions without sorting
+//! or merging.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::plan_node::{PlanNode, with_first_input};
 use crate::properties::ascending;
 use crate::scan::kind::Scan;
 
-/// Batches a partition may be ahead of the one that is being read.
+/// Number of batches that a partition may read ahead.
 const BATCHES_AHEAD: usize = 16;
 
-/// So few rows that more than one part of a scan need not be read for them, in most cases.
+/// Maximum limit that the rows of one scan partition usually satisfy.
 const FEW_ROWS: usize = 10_000;
 
-/// Whether partition `i` of this plan lies before partition `i + 1` in scan order. Partitions
-/// of a scan do, and row-wise operators keep that.
+/// Whether partition `i` of this plan precedes partition `i + 1` in scan order. This holds for
+/// partitions of a scan, and row-by-row operators preserve it.
 pub fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     if plan.output_partitioning().partition_count() == 1 {
         return true;
@@ -40,7 +40,8 @@ pub fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
     keeps && plan.children().first().is_none_or(|child| follows_scan_order(child))
 }
 
-/// Takes each input as it is where its partitions follow each other, else as one partition.
+/// Accepts an input unchanged if its partitions are in scan order, otherwise requires a single
+/// partition.
 pub(crate) fn partitions_in_scan_order(inputs: &[Input]) -> Vec<Distribution> {
     let distribution = |input| {
         if follows_scan_order(input) {
@@ -52,8 +53,8 @@ pub(crate) fn partitions_in_scan_order(inputs: &[Input]) -> Vec<Distribution> {
     inputs.iter().map(distribution).collect()
 }
 
-/// The plan with its rows ordered by `timestamp` within and across partitions, sorted only if
-/// nothing better is known.
+/// Returns the plan with rows ordered by `timestamp` within and across partitions. It is sorted
+/// only if no existing order can be used.
 pub(crate) fn in_time_order(
     plan: Arc<dyn ExecutionPlan>,
     timestamp: &Arc<dyn PhysicalExpr>,
@@ -72,8 +73,8 @@ pub(crate) fn in_time_order(
     Ok(Arc::new(SortPreservingMergeExec::new(ordering, plan)))
 }
 
-/// The plan with its scan running the other way, if rows flow through it one by one. The scan
-/// reads at most `limit` rows if nothing above it drops any.
+/// Returns the plan with its scan reversed, if only row-by-row operators are above it. The scan
+/// reads at most `limit` rows if no operator above drops rows.
 pub fn reversed(
     plan: &Arc<dyn ExecutionPlan>,
     limit: Option<usize>,
@@ -83,7 +84,7 @@ pub fn reversed(
             Facts { scan: Some(Scan::Table(scan)), .. } => {
                 return Ok(Some(scan.reversed(limit).plan()));
             }
-            // What was the limit of a part would be that of its other end.
+            // A limit per partition would apply to the wrong end after the reversal.
             Facts { scan: Some(Scan::Filtered(scan)), .. } if scan.fetch().is_none() => {
                 let whole = limit.is_some_and(|limit| limit <= FEW_ROWS);
                 return scan.reversed(whole).map(|scan| Some(scan.plan()));
@@ -101,11 +102,11 @@ pub fn reversed(
     with_first_input(Arc::clone(plan), |_| Ok(child)).map(Some)
 }
 
-/// Reads partitions one after the other; the later ones work ahead into bounded queues.
+/// Reads partitions one after the other. Later ones read ahead into bounded queues.
 pub struct TimeConcat;
 
 impl TimeConcat {
-    /// One partition out of the partitions of `input`, in their order.
+    /// Concatenates the partitions of `input` in order.
     pub fn plan(input: Input) -> Input {
         let schema = input.schema();
         OperatorExec::plan(Self, vec![input], &schema)
@@ -123,9 +124,9 @@ impl Operator for TimeConcat {
         let is_one = inputs[0].output_partitioning().partition_count() == 1;
         Facts {
             name: "TimeConcatExec",
-            // The queues are bounded by the batch.
+            // The queues have a bounded number of batches.
             memory: None,
-            // A sort above may not move below: one partition after the other, sorted ones are not.
+            // A sort above must not move below: concatenating sorted partitions does not sort them.
             keeps: Keeps { rows: is_one, partitions: false, direction: true, every_row: true },
             work: Work::Inputs,
             suits_any_rows: false,
@@ -140,7 +141,7 @@ impl Operator for TimeConcat {
             equivalence.clear_per_partition_constants();
         }
         if !follows_scan_order(input) {
-            // Each partition has its order; one after the other, they have none.
+            // The partitions are ordered individually; their concatenation is not.
             equivalence.clear_orderings();
         }
         let properties = PlanProperties::clone(input.properties())
@@ -188,7 +189,7 @@ impl Operator for TimeConcat {
                 ahead.spawn(async move {
                     while let Some(batch) = rows.next().await {
                         let failed = batch.is_err();
-                        // A closed queue means that the reader wants no more.
+                        // A closed queue means that the reader has stopped.
                         if queue.send(batch).await.is_err() || failed {
                             break;
                         }

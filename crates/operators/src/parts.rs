@@ -1,4 +1,4 @@
-//! The rows of a batch in parts, by the hashes of their keys.
+//! Partitions the rows of a batch by the hashes of their keys.
 
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
@@ -6,15 +6,16 @@ use datafusion::arrow::compute::{concat_batches, take_record_batch};
 use datafusion::common::Result;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 
-/// Hashes of the keys of each row.
+/// Computes the hash of each row's keys.
 pub(crate) fn hashes(keys: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u64>> {
     let mut hashes = vec![0; rows];
     create_hashes(keys, &RandomState::with_seed(seed), &mut hashes)?;
     Ok(hashes)
 }
 
-/// The rows of each part together, in the order that they had. `starts`, of zeros, is one longer
-/// than there are parts: where each begins, and the last one ends.
+/// Sorts rows by partition, in their original order within each. `starts` must contain zeros and be
+/// one longer than the number of partitions. It receives the start of each partition, and the end
+/// of the last one.
 #[inline]
 pub(crate) fn in_parts(
     batch: &RecordBatch,
@@ -38,7 +39,7 @@ pub(crate) fn in_parts(
     Ok(take_record_batch(batch, &UInt32Array::from(order))?)
 }
 
-/// Batches as one. Symbols of one dictionary keep it.
+/// Concatenates batches. Symbols of one dictionary keep it.
 pub(crate) fn joined(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch> {
     match batches.pop() {
         Some(only) if batches.is_empty() => Ok(only),

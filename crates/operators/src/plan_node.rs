@@ -1,5 +1,5 @@
-//! The nodes of a physical plan as planning knows them. `DataFusion` offers nothing to ask its own
-//! nodes by; our operators answer for themselves ([`crate::operator::Operator`]).
+//! Node types of a physical plan, as planning needs them. `DataFusion` has no common interface for
+//! its nodes; our operators describe themselves ([`crate::operator::Operator`]).
 
 use std::sync::Arc;
 
@@ -34,15 +34,15 @@ use crate::scan::filtered::FilteredScan;
 use crate::scan::kind::Scan;
 use crate::sort::function::Place;
 
-/// What a node is.
+/// Type of a plan node.
 pub enum PlanNode<'a> {
-    /// One of ours.
+    /// An operator of this crate.
     Operator(&'a OperatorExec),
     Projection(&'a ProjectionExec),
     Filter(&'a FilterExec),
     /// Yields between batches of its input.
     Cooperative,
-    /// Computes the values of sub-queries, its other inputs, before the rows of its first are read.
+    /// Computes the values of sub-queries, its other inputs, before its first input is read.
     Values,
     LocalLimit,
     GlobalLimit,
@@ -50,20 +50,20 @@ pub enum PlanNode<'a> {
     /// Merges sorted partitions.
     Merge(&'a SortPreservingMergeExec),
     Union,
-    /// A join that holds its left input and reads the right one row by row.
+    /// A join that builds its left input and streams the right one.
     HoldingJoin,
-    /// A join that reads both inputs row by row.
+    /// A join that streams both inputs.
     MergingJoin,
     /// One row without columns.
     OneRow,
     /// Rows in memory.
     Memory(&'a MemorySourceConfig),
-    /// Any other.
+    /// Any other node.
     Other,
 }
 
 impl<'a> PlanNode<'a> {
-    /// What this node is; wrappers show as what is inside.
+    /// Returns the type of a node, without its wrappers.
     pub fn of(plan: &'a dyn ExecutionPlan) -> Self {
         if let Some(node) = plan.downcast_ref() {
             return Self::Operator(node);
@@ -102,13 +102,12 @@ impl<'a> PlanNode<'a> {
         })
     }
 
-    /// Whether each row of the output is made of one of the first input, in its place, or there is
-    /// none.
+    /// Whether each row of the first input produces at most one output row, in the same order.
     pub fn is_row_wise(&self) -> bool {
         matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit | Self::Values)
     }
 
-    /// Rows of a leaf that are there before it runs.
+    /// Number of a leaf's rows, if they exist before it runs.
     pub fn known_rows(&self) -> Option<usize> {
         match self {
             Self::OneRow => Some(1),
@@ -126,27 +125,27 @@ fn in_memory(plan: &dyn ExecutionPlan) -> Option<PlanNode<'_>> {
     source.downcast_ref().map(PlanNode::Memory)
 }
 
-/// Whether a plan is a join that reads its right side row by row, and has every row of it.
+/// Whether a plan is a join that streams its right side and returns every row of it.
 pub fn is_right_join(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let hash = plan.downcast_ref::<HashJoinExec>().map(|join| *join.join_type());
     let loops = || plan.downcast_ref::<NestedLoopJoinExec>().map(|join| *join.join_type());
     hash.or_else(loops) == Some(JoinType::Right)
 }
 
-/// The join by equal keys that a plan is, if it is one.
+/// Returns the hash join, if the plan is one.
 pub(crate) fn hash_join(plan: &Arc<dyn ExecutionPlan>) -> Option<&HashJoinExec> {
     plan.downcast_ref()
 }
 
-/// Whether a plan computes values of sub-queries first. Its expressions share them with those of
-/// its copies, so that no two of these may run at once.
+/// Whether a plan first computes values of sub-queries. Its expressions share these values with
+/// copies of the plan, so no two copies may run at the same time.
 pub fn has_values(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let is_values =
         |plan: &Arc<dyn ExecutionPlan>| Ok(matches!(PlanNode::of(plan.as_ref()), PlanNode::Values));
     plan.exists(is_values).unwrap_or(true)
 }
 
-/// The plan with its first input made another, if it has one.
+/// Replaces the first input of a plan, if it has one.
 pub fn with_first_input(
     plan: Arc<dyn ExecutionPlan>,
     make: impl FnOnce(Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>,
@@ -158,7 +157,7 @@ pub fn with_first_input(
     plan.replace_children(inputs, options)
 }
 
-/// How many rows a limit skips, how many it takes, and the rows below it.
+/// Returns the skipped rows and the maximum rows of a limit, and its input.
 pub(crate) fn limit_of(
     plan: &Arc<dyn ExecutionPlan>,
 ) -> Option<(usize, Option<usize>, &Arc<dyn ExecutionPlan>)> {
@@ -166,7 +165,7 @@ pub(crate) fn limit_of(
     Some((limit.skip(), limit.fetch(), limit.input()))
 }
 
-/// Window functions that number rows, all in one order.
+/// Ranking window functions that share one order.
 pub(crate) struct Ranking<'a> {
     pub(crate) functions: Vec<Place>,
     pub(crate) partition_by: &'a [Arc<dyn PhysicalExpr>],
@@ -174,7 +173,7 @@ pub(crate) struct Ranking<'a> {
     pub(crate) input: &'a Arc<dyn ExecutionPlan>,
 }
 
-/// The ranks that a window operator computes, if it computes nothing else.
+/// Returns the rankings of a window operator, if it computes nothing else.
 pub(crate) fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<Ranking<'_>> {
     let bounded = plan.downcast_ref::<BoundedWindowAggExec>();
     let bounded = bounded.map(|window| (window.window_expr(), window.input()));
@@ -193,7 +192,7 @@ pub(crate) fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<Ranking<'_>> {
     Some(Ranking { functions, partition_by, order_by, input })
 }
 
-/// GROUP BY in two steps.
+/// A GROUP BY in two steps.
 pub(crate) struct Grouping<'a> {
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) functions: &'a [Arc<AggregateFunctionExpr>],
@@ -201,7 +200,8 @@ pub(crate) struct Grouping<'a> {
     pub(crate) input: &'a Arc<dyn ExecutionPlan>,
 }
 
-/// What groups rows that come in no order of their keys, before anything is between its two steps.
+/// Returns the parts of a GROUP BY whose input is not ordered by its keys, before an exchange is
+/// inserted between its two steps.
 pub(crate) fn grouping(plan: &Arc<dyn ExecutionPlan>) -> Option<Grouping<'_>> {
     let last = plan.downcast_ref::<AggregateExec>()?;
     let first = last.input().downcast_ref::<AggregateExec>()?;
@@ -221,14 +221,14 @@ pub(crate) fn grouping(plan: &Arc<dyn ExecutionPlan>) -> Option<Grouping<'_>> {
     })
 }
 
-/// The first of the two steps that a GROUP BY is made in, if the plan is the second.
+/// Returns the first step of a two-step GROUP BY, if the plan is the second.
 pub fn first_step(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     let last = plan.downcast_ref::<AggregateExec>()?;
     matches!(last.mode(), AggregateMode::Final | AggregateMode::FinalPartitioned)
         .then(|| last.input())
 }
 
-/// Two steps of GROUP BY with no exchange between them, as one.
+/// Combines two steps of GROUP BY that have no exchange between them.
 pub fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(last) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
     let Some(first) = last.input().downcast_ref::<AggregateExec>() else { return Ok(None) };
@@ -248,7 +248,7 @@ pub fn in_one_step(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execu
     Ok(Some(Arc::new(one)))
 }
 
-/// The two steps of GROUP BY over another input, with the exchange between them.
+/// Applies the two steps of GROUP BY to another input, with an exchange between them.
 pub(crate) fn grouped_over(
     plan: &Arc<dyn ExecutionPlan>,
     input: Arc<dyn ExecutionPlan>,
@@ -267,7 +267,7 @@ pub(crate) fn grouped_over(
     })
 }
 
-/// The scan that this node is, if it is one.
+/// Returns the scan, if the node is one.
 pub fn scan_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&Scan> {
     match PlanNode::of(plan.as_ref()) {
         PlanNode::Operator(operator) => operator.facts().scan,
@@ -275,7 +275,7 @@ pub fn scan_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&Scan> {
     }
 }
 
-/// The scan that reads the rows of a filter above a scan, if the plan is one.
+/// Returns a scan that applies the filter, if the plan is a filter above a scan.
 pub fn filtered_scan(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
     let PlanNode::Filter(filter) = PlanNode::of(plan.as_ref()) else { return None };
     let table = scan_of(filter.input()).and_then(Scan::unfiltered)?;

@@ -1,4 +1,4 @@
-//! Orders and properties of operators, in the form that `DataFusion` reads.
+//! Orders and plan properties of operators for `DataFusion`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion::physical_expr::{
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::{Partitioning, PlanProperties};
 
-/// Properties of an output in these orders.
+/// Returns the properties of an output with these orders.
 pub(crate) fn properties(
     schema: &SchemaRef,
     orders: impl IntoIterator<Item = Vec<PhysicalSortExpr>>,
@@ -23,7 +23,7 @@ pub(crate) fn properties(
     properties_of(equivalence, partitions, emission)
 }
 
-/// Properties of an output of which so much is known.
+/// Returns the properties of an output with these equivalences.
 pub(crate) fn properties_of(
     equivalence: EquivalenceProperties,
     partitions: usize,
@@ -40,7 +40,7 @@ pub(crate) fn ascending(timestamp: &Arc<dyn PhysicalExpr>) -> PhysicalSortExpr {
     PhysicalSortExpr::new(Arc::clone(timestamp), options)
 }
 
-/// Wants each input ascending by its timestamp.
+/// Requires each input to ascend by its timestamp.
 pub(crate) fn ascending_inputs<'a>(
     timestamps: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
 ) -> Vec<Option<OrderingRequirements>> {

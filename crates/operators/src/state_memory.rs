@@ -1,10 +1,10 @@
-//! The memory that states of views share between their refreshes: bounded as a whole, and asked
-//! before it is taken.
+//! Memory shared by the states of views between their refreshes. It has a common limit and is
+//! reserved before use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What all states may take together.
+/// Memory budget of all states.
 #[derive(Debug)]
 pub struct StateMemory {
     limit: usize,
@@ -12,25 +12,25 @@ pub struct StateMemory {
 }
 
 impl StateMemory {
-    /// For so many bytes.
+    /// Creates a budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, used: AtomicUsize::new(0) })
     }
 
-    /// Bytes that are taken.
+    /// Number of reserved bytes.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Nothing of it yet.
+    /// Creates a share without any memory.
     pub(crate) fn share(self: &Arc<Self>) -> StateShare {
         StateShare { of: Arc::clone(self), bytes: 0 }
     }
 }
 
-/// What one state takes of it; given back when it is dropped.
+/// Memory reserved by one state; released when dropped.
 #[derive(Debug)]
 pub(crate) struct StateShare {
     of: Arc<StateMemory>,
@@ -42,7 +42,8 @@ impl StateShare {
         self.bytes
     }
 
-    /// Takes so many bytes in all; false, and nothing changes, where there is no room for them.
+    /// Changes the reservation to `bytes` in total. Returns false, without any change, if the
+    /// budget does not suffice.
     pub(crate) fn try_resize(&mut self, bytes: usize) -> bool {
         let StateMemory { limit, used } = self.of.as_ref();
         let own = self.bytes;
@@ -68,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_bounded_together_and_come_back() {
+    fn shares_have_a_common_limit_and_release_their_memory() {
         let memory = StateMemory::new(100);
         let (mut one, mut other) = (memory.share(), memory.share());
         assert!(one.try_resize(60) && other.try_resize(40));

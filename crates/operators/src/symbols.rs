@@ -1,4 +1,4 @@
-//! Which table column a symbol expression of a physical plan comes from.
+//! Finds the table column from which a symbol expression of a physical plan originates.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use tidemark_storage::SymbolDictionary;
 use crate::plan_node::PlanNode;
 use crate::scan::exec::SliceScan;
 
-/// What has to be that of the scan: its values, in its order, or its keys of symbols. Rows that
-/// were sorted or merged on their way have its values; but where they were spilled, each file is
-/// read with a dictionary of its own.
+/// Property that must be that of the scan: the values, in scan order, or the keys of symbols.
+/// Sorted or merged rows have the scan's values. If they were spilled, their symbol keys differ,
+/// because each file is read with a separate dictionary.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Values,
@@ -22,7 +22,7 @@ enum Cells {
 /// A scan and one of its output columns.
 pub(crate) type Origin<'a> = (&'a SliceScan, usize);
 
-/// The scan column that this expression passes on unchanged, if it is that simple.
+/// Returns the scan column that this expression passes on unchanged, if it does.
 pub fn origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,
@@ -30,8 +30,8 @@ pub fn origin<'a>(
     column_origin(plan, expr.downcast_ref::<Column>()?.index(), Cells::Values, &mut false)
 }
 
-/// As [`origin`], and whether the column holds nulls here, those of the scan or of a join that
-/// found no row.
+/// Like [`origin`], but also returns whether the column may be null here, because of the scan or of
+/// a join without a match.
 pub(crate) fn nullable_origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,
@@ -42,7 +42,7 @@ pub(crate) fn nullable_origin<'a>(
     Some(((scan, output), unmatched || scan.has_nulls(output)))
 }
 
-/// `unmatched` becomes true where the column is a join's that may find no row for it.
+/// Sets `unmatched` if the column comes from a join that may have no match for it.
 fn column_origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     index: usize,
@@ -55,7 +55,7 @@ fn column_origin<'a>(
                 return Some((scan.table(), scan.column(index)?));
             }
             let (input, index, may_lack) = node.lineage(index)?;
-            // Rows come in the order of the first input.
+            // Rows are in the order of the first input.
             if cells == Cells::Values && !std::ptr::eq(input, *plan.children().first()?) {
                 return None;
             }
@@ -84,7 +84,7 @@ fn column_origin<'a>(
     column_origin(input, index, cells, unmatched)
 }
 
-/// The dictionary behind a symbol expression, if it comes from one table column.
+/// Returns the dictionary of a symbol expression, if it comes from one table column.
 pub(crate) fn dictionary(
     plan: &Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,

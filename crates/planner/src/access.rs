@@ -1,4 +1,4 @@
-//! What a statement touches, and by whose right.
+//! Tables and columns that a statement accesses, and whose permissions apply.
 
 use tidemark_border::Permission;
 use tidemark_catalog::Owner;
@@ -8,25 +8,26 @@ use tidemark_catalog::Owner;
 pub struct Access {
     /// The table.
     pub table: String,
-    /// Columns read; empty for the table as a whole.
+    /// Columns read; empty for access to the whole table.
     pub columns: Vec<String>,
-    /// What it takes.
+    /// The required permission.
     pub permission: Permission,
-    /// The view whose query touches it: the right is that of the view's owner, not the user's.
+    /// The view whose query makes the access, if any. The permissions of the view's owner apply,
+    /// not the user's.
     pub view: Option<String>,
     /// The owner of that view.
     pub owner: Option<Owner>,
 }
 
 impl Access {
-    /// What the statement itself does to a table as a whole.
+    /// A direct access to a whole table.
     #[must_use]
     pub fn new(table: &str, permission: Permission) -> Self {
         let table = table.to_owned();
         Self { table, columns: Vec::new(), permission, view: None, owner: None }
     }
 
-    /// The same by way of a view, unless it is by way of another already.
+    /// The same access through a view, unless it already goes through another view.
     pub(crate) fn through(self, view: &str, owner: &Owner) -> Self {
         if self.view.is_some() {
             return self;
@@ -34,18 +35,18 @@ impl Access {
         Self { view: Some(view.to_owned()), owner: Some(owner.clone()), ..self }
     }
 
-    /// The same of the user's own right.
+    /// The same access with the user's own permissions.
     pub(crate) fn directly(self) -> Self {
         Self { view: None, owner: None, ..self }
     }
 
-    /// Tells it apart from others, as a question.
+    /// A key that identifies this access in permission requests.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{self:?}")
     }
 
-    /// The same for each column by itself.
+    /// Splits the access into one per column.
     pub(crate) fn by_column(self) -> Vec<Self> {
         if self.columns.is_empty() {
             return vec![self];
@@ -54,7 +55,7 @@ impl Access {
         self.columns.iter().map(one).collect()
     }
 
-    /// Whether this view's query does it.
+    /// Whether the access is made by this view's query.
     pub(crate) fn is_through(&self, view: &str) -> bool {
         self.view.as_deref() == Some(view)
     }

@@ -1,5 +1,5 @@
-//! Materialized views that may answer queries over their bases, as they are kept from one statement
-//! to the next: read and bound once, not for each query. Nothing here holds rows of a snapshot.
+//! Cache of materialized views that can answer queries over their base tables. Views are read and
+//! bound once instead of for each query. The cache holds no rows of a snapshot.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,40 +9,40 @@ use tidemark_catalog::{IncrementalView, RecordKind};
 use tidemark_operators::BucketSpec;
 use tidemark_storage::{RecordsVersion, Snapshot, TableId};
 
-/// The views of a database that may answer queries; empty at first.
+/// The cached views of a database; empty initially.
 #[derive(Debug, Default)]
 pub struct AnsweringViews(Mutex<Option<Arc<ViewsOfBases>>>);
 
-/// The views that may answer, by their bases.
+/// Candidate views by base table.
 #[derive(Debug)]
 pub(crate) struct ViewsOfBases {
     version: RecordsVersion,
     of_base: HashMap<TableId, Vec<AnsweringView>>,
 }
 
-/// A view that shows all of its query's rows.
+/// A view that contains all rows of its query.
 #[derive(Debug)]
 pub(crate) struct AnsweringView {
     pub(crate) view: IncrementalView,
     bound: Mutex<Option<Bound>>,
 }
 
-/// Versions of the definitions of its base and of its table, and what a view shows with them.
+/// Schema versions of the base and of the view's table, and the view's bound query.
 type Bound = ((u64, u64), Option<Arc<Shown>>);
 
-/// A view's aggregation, and which column of its table each of its outputs is.
+/// A view's aggregation, and the column of its table for each of its outputs.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) spec: BucketSpec,
-    /// How its refreshes cut time.
+    /// The time buckets that its refreshes use.
     pub(crate) buckets: BucketSpec,
-    /// Columns of the base, and of the view.
+    /// Key columns of the base, and their column indices in the view.
     pub(crate) keys: BTreeMap<String, usize>,
     pub(crate) aggregates: Vec<(AggregateFunction, usize)>,
 }
 
 impl AnsweringViews {
-    /// Those of a snapshot: read again where a view was made, altered or dropped.
+    /// Returns the views of a snapshot; rebuilt after a view was created, altered or dropped.
     pub(crate) fn of(&self, snapshot: &Snapshot) -> Arc<ViewsOfBases> {
         let kind = RecordKind::MaterializedView.name();
         let version = snapshot.records_version(kind);
@@ -65,7 +65,7 @@ impl AnsweringViews {
 }
 
 impl ViewsOfBases {
-    /// Whether there is none.
+    /// Whether no view can answer queries.
     pub(crate) fn is_empty(&self) -> bool {
         self.of_base.is_empty()
     }
@@ -77,8 +77,8 @@ impl ViewsOfBases {
 }
 
 impl AnsweringView {
-    /// What the view shows, bound where it was not yet with these versions of its base's and its
-    /// own definition. `None` where it answers nothing.
+    /// The view's bound query, bound again if its base's or its own schema version changed. `None`
+    /// if the view cannot answer queries.
     pub(crate) fn shown(
         &self,
         versions: (u64, u64),

@@ -1,4 +1,4 @@
-//! What binding yields.
+//! Results of binding.
 
 use std::sync::Arc;
 
@@ -23,37 +23,37 @@ use crate::questions::Questions;
 /// A query.
 #[derive(Debug, Clone)]
 pub struct BoundQuery {
-    /// The plan; its columns are those of `columns`, in order, in their Arrow types.
+    /// The plan. Its columns correspond to `columns`, in order, in their Arrow types.
     pub plan: LogicalPlan,
-    /// The output's names and SQL types.
+    /// Names and SQL types of the output.
     pub columns: Vec<Field>,
     /// Index of the designated timestamp.
     pub timestamp: Option<usize>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
-    /// The conditions of its WHERE, where all parameters are in them.
+    /// The conditions of its WHERE, if all parameters occur in them.
     pub conditions: Option<Conditions>,
-    /// What is read.
+    /// Accesses for permission checks.
     pub accesses: Vec<Access>,
-    /// The command tag's word: `SELECT`, `SHOW`, `EXPLAIN`.
+    /// The command tag: `SELECT` or `SHOW`.
     pub command: &'static str,
 }
 
-/// The rows of an INSERT. They have the table's columns, in schema order and Arrow types.
+/// The rows of an INSERT, with the table's columns in schema order and Arrow types.
 #[derive(Debug, Clone)]
 pub enum InsertSource {
-    /// VALUES, converted while binding.
+    /// VALUES, converted at bind time.
     Batch(RecordBatch),
     /// INSERT … SELECT.
     Plan(LogicalPlan),
-    /// VALUES with parameters: [`InsertTemplate::rows`] makes a batch of their values.
+    /// VALUES with parameters: [`InsertTemplate::rows`] builds a batch from their values.
     Template(InsertTemplate),
 }
 
 /// INSERT.
 #[derive(Debug, Clone)]
 pub struct BoundInsert {
-    /// The target, as of the snapshot.
+    /// The target table in the snapshot.
     pub table: Arc<TableSnapshot>,
     /// The rows.
     pub source: InsertSource,
@@ -61,165 +61,166 @@ pub struct BoundInsert {
     pub returning: Option<Returning>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
-    /// What is read and written.
+    /// Accesses made by the statement, for permission checks.
     pub accesses: Vec<Access>,
-    /// The numbers that its rows were given, once they are made.
+    /// The sequence values generated for its rows, once they are computed.
     pub drawn: Drawn,
 }
 
 /// CREATE TABLE.
 #[derive(Debug, Clone)]
 pub struct BoundCreateTable {
-    /// The table to make; its id is 0. `None` when IF NOT EXISTS finds it there.
+    /// The table to create, with id 0; `None` if it already exists and IF NOT EXISTS is given.
     pub schema: Option<TableSchema>,
-    /// AS (SELECT …): a plan whose columns are the table's, in schema order.
+    /// AS (SELECT …): a plan with the table's columns, in schema order.
     pub source: Option<LogicalPlan>,
-    /// What the statement asks for and has no effect here.
+    /// Notice about requested features that have no effect.
     pub notice: Option<String>,
-    /// What is read and written.
+    /// Accesses for permission checks.
     pub accesses: Vec<Access>,
 }
 
-/// DROP, TRUNCATE, RENAME and ALTER TABLE: changes to be committed together, in this order.
+/// DROP, TRUNCATE, RENAME and ALTER TABLE: changes to commit together, in this order.
 #[derive(Debug, Clone)]
 pub struct BoundSchemaChange {
     /// Tables to drop.
     pub drop: Vec<Arc<TableSnapshot>>,
     /// Names of views to drop.
     pub drop_views: Vec<String>,
-    /// Tables to empty.
+    /// Tables to truncate.
     pub truncate: Vec<Arc<TableSnapshot>>,
-    /// Schemas to put in place of the present ones (same id, next version).
+    /// New table definitions, with the same id and the next version.
     pub replace: Vec<TableSchema>,
-    /// Partitions that go or come back.
+    /// Partitions to drop, detach or attach.
     pub partitions: Vec<BoundPartitions>,
-    /// Partitions whose files get another format.
+    /// Partitions to convert to another file format.
     pub formats: Vec<BoundFormat>,
-    /// The cells of the one column that gets another type; `replace` has its new definition.
+    /// Values of the only column that is converted or added with a default; `replace` has its
+    /// definition.
     pub conversion: Option<BoundConversion>,
-    /// Views under other names.
+    /// New records of views: renamed views, and views invalidated by the change.
     pub records: Vec<Change>,
-    /// SQUASH PARTITIONS: put what lies in parts together.
+    /// SQUASH PARTITIONS: merge the segments of partitions.
     pub squash: bool,
-    /// RESTART IDENTITY: columns of the emptied tables number their rows from the start.
+    /// RESTART IDENTITY: restart the sequences of the truncated tables.
     pub restart_identity: bool,
-    /// SET TYPE: whether a table is a WAL table from the next start on.
+    /// SET TYPE: whether a table is a WAL table after the next restart.
     pub table_types: Vec<(TableId, bool)>,
-    /// The command tag's words.
+    /// The command tag.
     pub command: &'static str,
-    /// What the statement asks for and has no effect here.
+    /// Notice about requested features that have no effect.
     pub notice: Option<String>,
-    /// What is changed.
+    /// Accesses for permission checks.
     pub accesses: Vec<Access>,
 }
 
 /// CREATE, ALTER and COMPILE VIEW.
 #[derive(Debug, Clone)]
 pub struct BoundViewChange {
-    /// What to commit; nothing for COMPILE, and where IF [NOT] EXISTS says so.
+    /// The change to commit; `None` for COMPILE, and if IF NOT EXISTS finds the view.
     pub change: Option<Change>,
-    /// The command tag's words.
+    /// The command tag.
     pub command: &'static str,
-    /// What its client has to know.
+    /// Notice for the client.
     pub notice: Option<String>,
-    /// What is read and changed.
+    /// Accesses for permission checks.
     pub accesses: Vec<Access>,
 }
 
-/// What a statement about a materialized or live view does.
+/// The action of a statement on a materialized or live view.
 #[derive(Debug, Clone)]
 pub enum IncrementalAction {
-    /// Makes the view and its table, which have no identifier yet.
+    /// Create the view and its table, which have no id yet.
     Create(Box<(TableSchema, IncrementalView)>),
-    /// Gives the view another definition.
+    /// Change the view's definition.
     Redefine(Box<IncrementalView>),
-    /// Changes to commit.
+    /// Commit these changes.
     Change(Vec<Change>),
-    /// IF NOT EXISTS finds it there.
+    /// No action: IF NOT EXISTS found the view.
     Nothing,
 }
 
 /// CREATE, ALTER and REFRESH MATERIALIZED VIEW, CREATE and ALTER LIVE VIEW.
 #[derive(Debug, Clone)]
 pub struct BoundIncremental {
-    /// What is done.
+    /// The action.
     pub action: IncrementalAction,
-    /// The command tag's words.
+    /// The command tag.
     pub command: &'static str,
-    /// What the statement asks for and has no effect here.
+    /// Notice about requested features that have no effect.
     pub notice: Option<String>,
-    /// What is read and changed.
+    /// Accesses for permission checks.
     pub accesses: Vec<Access>,
 }
 
-/// Partitions of a table that go or come back.
+/// Partitions of a table to drop, detach or attach.
 #[derive(Debug, Clone)]
 pub struct BoundPartitions {
     /// The table.
     pub table: Arc<TableSnapshot>,
-    /// What happens to them.
+    /// The action on them.
     pub action: PartitionAction,
-    /// Their first instants.
+    /// Their start timestamps.
     pub floors: Vec<i64>,
 }
 
-/// Partitions of a table whose files get another format.
+/// Partitions of a table to convert to another file format.
 #[derive(Debug, Clone)]
 pub struct BoundFormat {
     /// The table.
     pub table: Arc<TableSnapshot>,
-    /// What the files become.
+    /// The target format.
     pub to: PartitionFormat,
-    /// Their first instants.
+    /// Their start timestamps.
     pub floors: Vec<i64>,
 }
 
-/// A column's cells in another type.
+/// New values of a column.
 #[derive(Debug, Clone)]
 pub struct BoundConversion {
     /// The table.
     pub table: Arc<TableSnapshot>,
-    /// The column's position.
+    /// The column's index.
     pub column: usize,
-    /// Yields each row's identifier and its cell in the new type.
+    /// Returns each row's id and its new value.
     pub plan: LogicalPlan,
 }
 
 /// UPDATE.
 #[derive(Debug, Clone)]
 pub struct BoundUpdate {
-    /// The target, as of the snapshot.
+    /// The target table in the snapshot.
     pub table: Arc<TableSnapshot>,
-    /// Positions of the columns that change.
+    /// Indices of the changed columns.
     pub columns: Vec<usize>,
-    /// Yields the identifier of each row that changes, then its new cells. A row that FROM pairs
-    /// with several others comes several times.
+    /// Returns the id of each changed row, then its new values. A row that FROM joins with several
+    /// others occurs several times.
     pub plan: LogicalPlan,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
-    /// What is read and written.
+    /// Accesses for permission checks.
     pub accesses: Vec<Access>,
-    /// What RETURNING answers: the last columns of the plan.
+    /// Output of RETURNING: the last columns of the plan.
     pub returning: Vec<Field>,
 }
 
 /// DELETE.
 #[derive(Debug, Clone)]
 pub struct BoundDelete {
-    /// The target, as of the snapshot.
+    /// The target table in the snapshot.
     pub table: Arc<TableSnapshot>,
-    /// Yields the identifier of each row that goes, some of them perhaps several times; `None`
-    /// when all rows go.
+    /// Returns the id of each deleted row, possibly with duplicates; `None` if all rows are
+    /// deleted.
     pub plan: Option<LogicalPlan>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
-    /// What is read and written.
+    /// Accesses for permission checks.
     pub accesses: Vec<Access>,
-    /// What RETURNING answers: the last columns of the plan.
+    /// Output of RETURNING: the last columns of the plan.
     pub returning: Vec<Field>,
 }
 
-/// What is done to the database as a whole.
+/// Maintenance actions on the whole database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MaintenanceAction {
     /// CHECKPOINT CREATE, SNAPSHOT PREPARE.
@@ -228,14 +229,14 @@ pub enum MaintenanceAction {
     CheckpointRelease,
     /// CHECK DATABASE, CHECK TABLE t.
     Check,
-    /// RECOVER TABLE t: tells what would be given up.
+    /// RECOVER TABLE t: reports the data that would be lost.
     ShowLosses,
-    /// RECOVER TABLE t SKIP: gives it up.
+    /// RECOVER TABLE t SKIP: discards the damaged data.
     SkipDamage,
 }
 
 impl MaintenanceAction {
-    /// Whether it changes what is on the disk.
+    /// Whether the action writes to disk.
     fn writes(self) -> bool {
         match self {
             Self::CheckpointCreate | Self::CheckpointRelease | Self::SkipDamage => true,
@@ -247,31 +248,31 @@ impl MaintenanceAction {
 /// CHECKPOINT, CHECK, RECOVER.
 #[derive(Debug, Clone)]
 pub struct BoundMaintenance {
-    /// What is done.
+    /// The action.
     pub action: MaintenanceAction,
-    /// The table it is done to; all of them when absent.
+    /// The table it applies to; `None` for all tables.
     pub table: Option<Arc<TableSnapshot>>,
-    /// What is needed for it.
+    /// The required permissions.
     pub accesses: Vec<Access>,
 }
 
 /// EXPLAIN.
 #[derive(Debug, Clone)]
 pub struct BoundExplain {
-    /// Which representation to show. The engine writes one row per line into a STRING column
-    /// `QUERY PLAN`.
+    /// The representation to show. The engine writes one row per line into a STRING column `QUERY
+    /// PLAN`.
     pub stage: ExplainStage,
-    /// EXPLAIN ANALYZE.
+    /// Whether ANALYZE is given.
     pub analyze: bool,
-    /// The statement explained.
+    /// The explained statement.
     pub statement: Box<BoundStatement>,
     /// The tree as indented JSON lines, for EXPLAIN (AST).
     pub tree: Vec<String>,
-    /// What it takes to be shown.
+    /// The permissions required to show it.
     pub accesses: Vec<Access>,
 }
 
-/// A statement ready to run.
+/// A bound statement, ready to run.
 #[derive(Debug, Clone)]
 pub enum BoundStatement {
     /// SELECT, SHOW, VALUES.
@@ -288,13 +289,13 @@ pub enum BoundStatement {
     SchemaChange(BoundSchemaChange),
     /// EXPLAIN.
     Explain(BoundExplain),
-    /// BEGIN, SET and other words that change nothing in the database.
+    /// BEGIN, SET and other statements that change nothing in the database.
     Session {
         /// The words as written.
         words: Vec<String>,
-        /// The command tag's words, in capitals.
+        /// The command tag, in upper case.
         command: String,
-        /// What the statement asks for and has no effect here.
+        /// Notice about requested features that have no effect.
         notice: Option<&'static str>,
     },
     /// CHECKPOINT, CHECK, RECOVER.
@@ -305,21 +306,21 @@ pub enum BoundStatement {
         id: u64,
         /// Its position.
         at: tidemark_types::Span,
-        /// Whose query it must be; `None` for users who may cancel all queries.
+        /// The user whose query it must be; `None` if the user may cancel all queries.
         of: Option<String>,
     },
-    /// CREATE, ALTER, DROP and COMPILE VIEW.
+    /// CREATE, ALTER and COMPILE VIEW.
     ViewChange(BoundViewChange),
-    /// CREATE, ALTER and REFRESH MATERIALIZED VIEW.
+    /// CREATE, ALTER and REFRESH MATERIALIZED VIEW, CREATE and ALTER LIVE VIEW.
     Incremental(BoundIncremental),
-    /// What must be known before it can be bound.
+    /// The information required before the statement can be bound.
     Asking(Questions),
-    /// An empty text.
+    /// An empty statement.
     Empty,
 }
 
 impl BoundStatement {
-    /// What the statement does.
+    /// The kind of statement.
     #[must_use]
     pub fn kind(&self) -> StatementKind {
         match self {
@@ -336,7 +337,7 @@ impl BoundStatement {
         }
     }
 
-    /// Whether it changes what is on the disk; a read-only session may not run it.
+    /// Whether it writes to disk; a read-only session may not run it.
     #[must_use]
     pub fn writes(&self) -> bool {
         match self {
@@ -348,7 +349,7 @@ impl BoundStatement {
             | Self::ViewChange(_)
             | Self::Incremental(_) => true,
             Self::Maintenance(maintenance) => maintenance.action.writes(),
-            // EXPLAIN ANALYZE computes the rows of a change and does not commit them.
+            // EXPLAIN ANALYZE computes the rows of a change but does not commit them.
             Self::Query(_)
             | Self::Explain(_)
             | Self::Session { .. }
@@ -358,7 +359,7 @@ impl BoundStatement {
         }
     }
 
-    /// The plan it runs, or explains; `None` for statements without rows to compute.
+    /// The plan it runs or explains; `None` for statements that compute no rows.
     #[must_use]
     pub fn plan(&self) -> Option<&LogicalPlan> {
         match self {
@@ -372,7 +373,7 @@ impl BoundStatement {
         }
     }
 
-    /// The words of the command tag.
+    /// The command tag.
     #[must_use]
     pub fn command(&self) -> &str {
         match self {
@@ -423,7 +424,8 @@ impl BoundStatement {
         }
     }
 
-    /// What the statement asks for without effect here: the client receives it beside its success.
+    /// Notice about requested features that have no effect, sent to the client with the success
+    /// response.
     #[must_use]
     pub fn notice(&self) -> Option<&str> {
         match self {
@@ -449,7 +451,7 @@ impl BoundStatement {
         }
     }
 
-    /// What the statement reads and writes.
+    /// The statement's reads and writes, for permission checks.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         match self {

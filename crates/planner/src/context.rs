@@ -1,4 +1,4 @@
-//! What the binder receives beside the tree and the snapshot.
+//! Context of the binder, in addition to the tree and the snapshot.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -20,30 +20,30 @@ use crate::parameter_type::ParameterType;
 use crate::questions::Questions;
 use crate::visibility::{Lists, Visibility};
 
-/// A source of rows outside the tables, opened by the engine on the binder's behalf.
+/// A row source outside the tables, opened by the engine for the binder.
 #[derive(Debug, Clone)]
 pub struct ExternalTable {
-    /// Yields the rows, in the Arrow types of `columns`.
+    /// Returns the rows, in the Arrow types of `columns`.
     pub provider: Arc<dyn TableProvider>,
-    /// The columns in SQL types.
+    /// The columns with SQL types.
     pub columns: Vec<Field>,
-    /// Index of the time by which the rows are known to ascend.
+    /// Index of the timestamp by which rows are known to ascend, if any.
     pub sorted_by: Option<usize>,
 }
 
-/// Texts in files as a statement names them.
+/// Text files requested by a statement.
 #[derive(Debug, Clone)]
 pub struct TextRequest {
-    /// What the files are.
+    /// The file format.
     pub format: TextFormat,
     /// Paths or patterns.
     pub paths: Vec<String>,
-    /// What is said about them, by the names of the options.
+    /// Options, by name.
     pub options: BTreeMap<&'static str, String>,
 }
 
 impl TextRequest {
-    /// Tells it apart from others, as a question.
+    /// A key that identifies this request.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{self:?}")
@@ -53,122 +53,121 @@ impl TextRequest {
 /// A directory whose files a statement may list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRoot {
-    /// That of COPY … FROM and of files in queries.
+    /// Root of COPY … FROM and of files in queries.
     Import,
-    /// That of COPY … TO.
+    /// Root of COPY … TO.
     Export,
 }
 
-/// A file that a pattern names.
+/// A file that matches a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedFile {
-    /// Its path below the directory.
+    /// Path relative to the directory.
     pub path: String,
-    /// Its length in bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When it was written, in milliseconds since 1970.
+    /// Modification time in milliseconds since 1970.
     pub modified_millis: i64,
 }
 
-/// The rows of texts in files, or what must be known of them first.
+/// The rows of text files, or a request for their schema.
 pub enum TextRows {
-    /// Their rows.
+    /// The rows.
     Table(ExternalTable),
-    /// The files whose shape is not known.
+    /// The files whose schema is unknown.
     Unknown(TextAsk),
 }
 
-/// Sources that need I/O to be described. The binder itself opens nothing.
+/// Sources that need I/O to be described. The binder itself opens no files.
 pub trait ExternalSources: Send + Sync {
     /// The Parquet files behind `read_parquet('path', …)`; a path may be a pattern.
     fn read_parquet(&self, paths: &[String]) -> EngineResult<ExternalTable>;
 
-    /// The texts behind `read_csv('path', …)`, read as `known` says.
+    /// The text files of `read_csv('path', …)` or `read_json`, read with the schema in `known`.
     fn read_text(&self, request: &TextRequest, known: Option<&TextShape>)
     -> EngineResult<TextRows>;
 
-    /// The files that a pattern names, in the order of their paths.
+    /// The files that match a pattern, sorted by path.
     fn files(&self, root: FileRoot, pattern: &str) -> EngineResult<Vec<ListedFile>>;
 
-    /// A function of rows that acts on the engine and is true where there was what it acts on;
-    /// `None` where nothing can be acted on.
+    /// A scalar function that performs an action on the engine. It returns true if its target
+    /// existed; `None` if actions are not available.
     fn action(&self, action: Action) -> Option<Arc<ScalarUDF>> {
         let _ = action;
         None
     }
 
-    /// Rows of a function the engine knows and the binder does not, such as the list of running
-    /// queries; `None` when there is no such function. With `of` it tells that user's queries
-    /// alone.
+    /// Rows of a table function that the engine provides, such as the list of running queries;
+    /// `None` if no such function exists. With `of`, only that user's queries are included.
     fn table_function(&self, name: &str, of: Option<&str>) -> EngineResult<Option<ExternalTable>> {
         let _ = (name, of);
         Ok(None)
     }
 
-    /// How a materialized or live view, by its table, fares.
+    /// The progress of a materialized or live view, by its table.
     fn view_progress(&self, view: TableId) -> ViewProgress {
         let _ = view;
         ViewProgress::default()
     }
 
-    /// The last number that a column which numbers its rows was given; 0 before the first.
+    /// The last sequence value of a column; 0 before the first.
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64>;
 
-    /// The first column of a query whose rows decide what a statement means, in their order and at
-    /// most so many rows.
+    /// Runs a query during binding and returns at most `most` values of its first column, in order.
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>>;
 }
 
-/// How a view fares while the database is open; most of it is of live views alone.
+/// Progress of a view since the database was opened; most fields concern live views only.
 #[derive(Debug, Clone, Default)]
 pub struct ViewProgress {
-    /// Whether it is being refreshed, for so long that it matters to who reads it.
+    /// Whether a refresh has been running long enough to matter to readers.
     pub is_refreshing: bool,
-    /// Why its refreshes fail at the moment.
+    /// Current error of its refreshes, if any.
     pub failure: Option<String>,
-    /// Bytes that the kept state of its functions takes, at most.
+    /// Upper bound of the bytes used by the saved states of its functions.
     pub kept_bytes: i64,
-    /// Microseconds since which its refreshes fail; 0 when they do not.
+    /// Microseconds since its refreshes started to fail; 0 if they do not fail.
     pub stalled_micros: i64,
-    /// Earlier states that late rows may go on from.
+    /// Number of earlier states from which late rows can resume.
     pub kept_states: i64,
-    /// Rows that repairs wrote that began with the first row, or as far back as functions look.
+    /// Rows written by repairs that started from the first row, or from as far back as the
+    /// functions read.
     pub repaired_rows: i64,
-    /// Rows that repairs wrote that went on from an earlier state.
+    /// Rows written by repairs that resumed from an earlier state.
     pub resumed_rows: i64,
-    /// How many repairs did.
+    /// Number of repairs that resumed from an earlier state.
     pub resumes: i64,
-    /// Refreshes that failed.
+    /// Number of failed refreshes.
     pub failures: i64,
-    /// The running repair, or the last one.
+    /// The current repair, or the last one.
     pub repair: LiveRepair,
 }
 
-/// What late rows and changes made a live view compute again.
+/// Recomputation of a live view after late rows and changes.
 #[derive(Debug, Clone, Default)]
 pub struct LiveRepair {
-    /// Whether it runs.
+    /// Whether it is running.
     pub is_under_way: bool,
-    /// The first instant touched, microseconds.
+    /// Earliest timestamp affected, in microseconds.
     pub first_micros: Option<i64>,
-    /// The first instant read.
+    /// Earliest timestamp read.
     pub low_micros: Option<i64>,
-    /// The last instant written; `None` for the end of the data.
+    /// Latest timestamp written; `None` for the end of the data.
     pub high_micros: Option<i64>,
-    /// What bounds it: `range`, `rows`, `anchor`, joined by `+`, or `none`.
+    /// The kinds of bound that limit it: `range`, `rows`, `anchor`, joined by `+`, or `none`.
     pub plan: Option<&'static str>,
-    /// What was done.
+    /// The action taken.
     pub disposition: Option<&'static str>,
-    /// Why it was not local.
+    /// Why the repair was not local.
     pub denial: Option<&'static str>,
 }
 
-/// What is configured of live views.
+/// Configuration of live views.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveSettings {
-    /// Whether they can be made.
+    /// Whether they can be created.
     pub is_enabled: bool,
-    /// The longest IN MEMORY.
+    /// Maximum of IN MEMORY.
     pub longest_micros: i64,
 }
 
@@ -178,74 +177,75 @@ impl Default for LiveSettings {
     }
 }
 
-/// What a function does to the engine.
+/// The effect of a function on the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Stops the running query whose number, a LONG, it is called with.
+    /// Cancels the running query whose id, a LONG, is the argument.
     CancelQuery {
-        /// Whose queries alone; `None`: those of every user.
+        /// The user whose queries can be cancelled; `None` for all users.
         of: Option<String>,
     },
-    /// Lets work in the background rest, or go on. It is called with nothing.
+    /// Pauses or resumes a background job. The function has no arguments.
     SwitchJob {
-        /// As `jobs()` names it.
+        /// The kind as in `jobs()`.
         kind: String,
-        /// Of which table; empty where the job is of none.
+        /// Its table; empty for jobs without a table.
         name: String,
-        /// Whether it rests from now on.
+        /// Whether the job is paused.
         is_paused: bool,
     },
 }
 
-/// Who asks, and in which setting.
+/// The session and configuration that a statement is bound for.
 #[derive(Clone, Default)]
 pub struct BindContext {
     /// The session's user.
     pub user: String,
-    /// Tells the user apart from others of the same name.
+    /// Distinguishes the user from others with the same name.
     pub identity: String,
-    /// Who owns a view that the statement makes; `None`: the user.
+    /// Owner of views that the statement creates; `None` for the user.
     pub owner: Option<Owner>,
-    /// The instant that `now()` means, in microseconds since 1970.
+    /// The value of `now()`, in microseconds since 1970.
     pub now_micros: i64,
-    /// Types the client declared for `$1`, `$2`, …; `None` where it left them open.
+    /// Types the client declared for `$1`, `$2`, …; `None` if undeclared.
     pub parameter_types: Vec<Option<ParameterType>>,
-    /// Values of the parameters. With values, parameters become constants (so that time ranges,
-    /// LIMIT and SAMPLE BY see them); without, the statement can be described but not run.
+    /// Values of the parameters. With values, parameters become constants, so that time ranges,
+    /// LIMIT and SAMPLE BY can use them. Without values, the statement can be described but not
+    /// run.
     pub parameter_values: Option<Vec<ParameterValue<'static>>>,
-    /// Refuse everything that writes.
+    /// Whether to reject statements that write.
     pub read_only: bool,
     /// Effective configuration for SHOW PARAMETERS.
     pub settings: Arc<Vec<Setting>>,
-    /// What CREATE TABLE leaves open.
+    /// Defaults for settings that CREATE TABLE omits.
     pub table_defaults: TableDefaults,
-    /// What is configured of live views.
+    /// Configuration of live views.
     pub live: LiveSettings,
-    /// What of the catalog is seen; `None`: everything.
+    /// The part of the catalog that the user sees; `None` for all of it.
     pub visibility: Option<Visibility>,
-    /// Users, groups and rights, as far as the statement asks for them.
+    /// Users, groups and permissions that the statement lists.
     pub lists: Lists,
-    /// The numbers that the session's rows were given, in the order in which they were drawn.
+    /// Sequence values generated in the session, in order.
     pub numbers: Shared<Vec<DrawnNumber>>,
-    /// Where the numbers go that the statement gives its rows.
+    /// Collects the sequence values that the statement generates.
     pub drawn: Drawn,
-    /// What is granted of what was asked; `None`: nothing can be asked.
+    /// Answers to permission requests; `None` if permissions cannot be requested.
     pub answers: Option<HashMap<String, bool>>,
-    /// How texts in files are read, by the keys of what was asked.
+    /// Schemas of text files, by request key.
     pub texts: Shared<HashMap<String, TextShape>>,
-    /// Set by a binding that has to know more before it is done.
+    /// Requests for information that binding needs before it can finish.
     pub asks: Arc<Mutex<Questions>>,
-    /// The materialized views that answer queries over their bases; `None`: none does.
+    /// Materialized views that can answer queries over their base tables; `None` to disable this.
     pub answering: Option<Arc<AnsweringViews>>,
-    /// Opens what lies outside the tables.
+    /// Opens sources outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
-    /// Set by a binding that read more than tree and snapshot: the clock, the configuration, what
-    /// lies outside the tables. Such a binding is true for its moment only.
+    /// Set if binding reads more than the tree and the snapshot: the current time, the
+    /// configuration, or sources outside the tables. Such a result must not be cached.
     pub is_volatile: Arc<AtomicBool>,
 }
 
 impl BindContext {
-    /// The instant that `now()` means.
+    /// The value of `now()`.
     pub(crate) fn now(&self) -> i64 {
         self.is_volatile.store(true, Ordering::Relaxed);
         self.now_micros
@@ -257,48 +257,48 @@ impl BindContext {
         Arc::clone(&self.settings)
     }
 
-    /// The numbers that the session's rows were given.
+    /// Sequence values generated in the session.
     pub(crate) fn drawn_numbers(&self) -> &[DrawnNumber] {
         self.is_volatile.store(true, Ordering::Relaxed);
         &self.numbers
     }
 
-    /// What the server tells is true for the moment.
+    /// Marks the result as volatile: lists from the server may change.
     pub(crate) fn read_lists(&self) {
         self.is_volatile.store(true, Ordering::Relaxed);
     }
 
-    /// The snapshots that running queries read.
+    /// The snapshots read by running queries.
     pub(crate) fn pinned(&self, snapshot: &Arc<Snapshot>) -> Vec<PinnedSnapshot> {
         self.is_volatile.store(true, Ordering::Relaxed);
         snapshot.pinned()
     }
 
-    /// Whose queries alone the user sees and cancels; `None`: those of every user.
+    /// The user whose queries the current user can see and cancel; `None` for all users.
     pub(crate) fn only_queries_of(&self) -> Option<&str> {
         let is_limited = self.visibility.as_ref().is_some_and(|visibility| !visibility.queries);
         is_limited.then_some(self.identity.as_str())
     }
 
-    /// Asks for rights that have no answer yet.
+    /// Requests permissions that are not yet known.
     pub(crate) fn ask(&self, accesses: Vec<Access>) {
         let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
         asks.accesses.extend(accesses);
     }
 
-    /// Asks for the shape of texts.
+    /// Requests the schema of text files.
     pub(crate) fn ask_text(&self, ask: TextAsk) {
         let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
         asks.texts.push(ask);
     }
 
-    /// What binding asks; `None`: nothing.
+    /// The pending requests; `None` if there are none.
     pub(crate) fn asked(&self) -> Option<Questions> {
         let asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
         (!asks.is_empty()).then(|| asks.clone())
     }
 
-    /// What opens sources outside the tables.
+    /// The interface that opens sources outside the tables.
     pub(crate) fn external(&self) -> Option<Arc<dyn ExternalSources>> {
         self.is_volatile.store(true, Ordering::Relaxed);
         self.external.clone()

@@ -1,27 +1,27 @@
-//! Numbers that columns of SERIAL and IDENTITY give the rows of one execution.
+//! Sequence values that SERIAL and IDENTITY columns generate in one execution.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tidemark_border::DrawnNumber;
 
-/// The numbers of each sequence, in the order in which they were drawn.
+/// The values of each sequence, in order of generation.
 #[derive(Debug, Clone, Default)]
 pub struct Drawn(Arc<Mutex<Vec<Run>>>);
 
-/// Numbers of one sequence that follow each other.
+/// Consecutive values of a sequence.
 #[derive(Debug)]
 struct Run {
     sequence: String,
-    /// The last number that any session drew.
+    /// The last value generated in any session.
     last: Arc<AtomicI64>,
-    /// The number before the first.
+    /// The value before the first one.
     before: i64,
     end: i64,
 }
 
 impl Drawn {
-    /// A sequence gave `count` numbers, the last of them `end`.
+    /// Records that a sequence generated `count` values, of which `end` is the last.
     pub(crate) fn note(&self, sequence: &str, last: &Arc<AtomicI64>, (count, end): (i64, i64)) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = runs.iter().position(|run| run.sequence == sequence);
@@ -33,8 +33,8 @@ impl Drawn {
         runs.push(Run { sequence: sequence.to_owned(), last: Arc::clone(last), before, end });
     }
 
-    /// Nothing has these numbers: the statement was not run. Those behind which others were drawn
-    /// already leave a gap.
+    /// Releases the values of a statement that was not run. Values after which others have already
+    /// been generated leave a gap.
     pub fn give_back(&self) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for Run { last, before, end, .. } in runs.drain(..) {
@@ -42,7 +42,7 @@ impl Drawn {
         }
     }
 
-    /// What was drawn, for the session.
+    /// The values generated, for the session.
     #[must_use]
     pub fn list(&self) -> Vec<DrawnNumber> {
         let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);

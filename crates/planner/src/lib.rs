@@ -1,13 +1,14 @@
-//! From a statement's tree to a plan: the one place that knows the dialect.
+//! Binds a statement's tree to a plan. This is the only crate that implements the dialect's
+//! semantics.
 //!
 //! [`Planner::bind`] reads a [`Tree`](tidemark_ast::Tree) against one snapshot of the catalog and
-//! yields a [`BoundStatement`]: a logical plan with its output columns in SQL types, or what a
-//! statement that is no query changes. Name resolution, implicit GROUP BY, output names, null
-//! logic, coercions and time ranges are decided here and nowhere else; every error carries the
-//! span of the token that caused it.
+//! returns a [`BoundStatement`]: a logical plan with its output columns in SQL types, or the
+//! changes that a statement other than a query makes. Name resolution, implicit GROUP BY, output
+//! names, null logic, coercions and time ranges are decided only here. Every error carries the span
+//! of the token that caused it.
 //!
-//! It does no I/O. A plan holds the snapshot it was bound against, so a statement that runs again
-//! on a newer snapshot is bound again (a small statement costs tens of microseconds).
+//! The crate does no I/O. A plan holds the snapshot it was bound against, so a statement that runs
+//! again on a newer snapshot is bound again (a small statement costs tens of microseconds).
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,19 +1,19 @@
-//! What clients declare a parameter to be.
+//! Parameter types declared by clients.
 
 use tidemark_types::SqlType;
 
-/// What a parameter is to a client.
+/// A parameter's type as seen by clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterType {
-    /// A value of a type.
+    /// A value of a SQL type.
     Value(SqlType),
-    /// An array of `PostgreSQL`, whose text is read here: `OID[]`, `TEXT[]`, ….
+    /// A `PostgreSQL` array in text form, parsed here: `OID[]`, `TEXT[]`, ….
     Array(&'static str),
-    /// A number with any places before and after its point: NUMERIC without a precision.
+    /// A number of any precision and scale: NUMERIC without a precision.
     Number,
 }
 
-/// Arrays of `PostgreSQL` that a parameter may be.
+/// `PostgreSQL` array types that a parameter can have.
 const ARRAYS: &[&str] = &[
     "BOOLEAN[]",
     "NAME[]",
@@ -29,7 +29,7 @@ const ARRAYS: &[&str] = &[
 ];
 
 impl ParameterType {
-    /// The type that a client declared.
+    /// Parses the type that a client declared.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         if name == "DECIMAL" {
@@ -41,7 +41,7 @@ impl ParameterType {
         }
     }
 
-    /// The type's text.
+    /// The type's name.
     #[must_use]
     pub fn name(self) -> String {
         match self {

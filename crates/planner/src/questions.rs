@@ -1,15 +1,15 @@
-//! What binding asks before it is done.
+//! Information that binding requests before it can finish.
 
 use tidemark_border::TextAsk;
 
 use crate::access::Access;
 
-/// What must be known before a statement can be bound: it is bound again with the answers.
+/// The information required to bind a statement, which is then bound again with the answers.
 #[derive(Debug, Clone, Default)]
 pub struct Questions {
-    /// What must be granted, and is not known to be.
+    /// Accesses whose permission is unknown.
     pub accesses: Vec<Access>,
-    /// The texts whose shape is not known.
+    /// Text files whose schema is unknown.
     pub texts: Vec<TextAsk>,
 }
 

@@ -1,4 +1,4 @@
-//! What of the catalog a user may see, and what the server knows beside the engine.
+//! The part of the catalog that a user can see, and lists provided by the server.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -6,7 +6,7 @@ use std::ops::Deref;
 use tidemark_border::{ListedRows, Permission, Shared};
 use tidemark_types::{EngineError, ErrorCode, identifier};
 
-/// What a user may see who may not see everything.
+/// Visibility of a user who cannot see everything.
 #[derive(Debug, Clone)]
 pub struct Visibility(pub Shared<tidemark_border::Visibility>);
 
@@ -19,13 +19,13 @@ impl Deref for Visibility {
 }
 
 impl Visibility {
-    /// Whether there is a right on a table or view of this name, be it there or not.
+    /// Whether the user has a permission on a table or view with this name, which need not exist.
     #[must_use]
     pub fn sees(&self, table: &str) -> bool {
         self.tables.as_ref().is_none_or(|tables| tables.contains_key(&identifier::fold(table)))
     }
 
-    /// Whether these columns may be read; none: some column, whichever.
+    /// Whether the user may read these columns; if none are given, whether any column is readable.
     #[must_use]
     pub fn reads(&self, table: &str, columns: &[String], designated: Option<&str>) -> bool {
         let Some(tables) = &self.reads else { return true };
@@ -39,21 +39,21 @@ impl Visibility {
         }
     }
 
-    /// Whether all of it may be read, as a view and a definition are.
+    /// Whether the user may read all of it, as required for views and definitions.
     #[must_use]
     pub fn reads_whole(&self, table: &str) -> bool {
         let Some(tables) = &self.reads else { return true };
         tables.get(&identifier::fold(table)).is_some_and(Option::is_none)
     }
 
-    /// Whether all columns are seen, with those to come.
+    /// Whether the user sees all columns, including future ones.
     #[must_use]
     pub fn sees_whole(&self, table: &str) -> bool {
         let Some(tables) = &self.tables else { return true };
         tables.get(&identifier::fold(table)).is_some_and(Option::is_none)
     }
 
-    /// Whether a column is seen; the designated timestamp comes along with any other.
+    /// Whether the user sees a column. The designated timestamp is visible with any other column.
     #[must_use]
     pub fn sees_column(&self, table: &str, column: &str, is_designated: bool) -> bool {
         let Some(tables) = &self.tables else { return true };
@@ -65,11 +65,11 @@ impl Visibility {
     }
 }
 
-/// `Access denied [SELECT on t]`: the same text whether the object is there or not.
+/// `Access denied [SELECT on t]`: the same message whether or not the object exists.
 pub(crate) fn denied(permission: Permission, object: &str) -> EngineError {
     let message = format!("Access denied [{permission} on {object}]");
     EngineError::new(ErrorCode::AccessDenied, message)
 }
 
-/// The lists a statement asks for, by their names.
+/// The lists that a statement requests, by name.
 pub type Lists = Shared<HashMap<String, ListedRows>>;

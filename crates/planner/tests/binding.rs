@@ -1,7 +1,7 @@
-//! Statements bound as their trees come from the parser: names, types and designated timestamp
-//! of what they yield, texts and positions of errors.
+//! Binds statements from the parser's trees. Checks the names, types and designated timestamp of
+//! the output, and the messages and positions of errors.
 //!
-//! The trees in `data/trees.jsonl` are written from `data/cases.json` by `npm run generate`.
+//! `npm run generate` writes the trees in `data/trees.jsonl` from `data/cases.json`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use tidemark_planner::{BindContext, BoundStatement, InsertSource, Planner};
 use tidemark_storage::{Change, Storage, StorageOptions};
 use tidemark_vfs::RealVfs;
 
-/// A directory that goes when the test ends.
+/// A directory that is removed at the end of the test.
 struct Root(PathBuf);
 
 impl Root {
@@ -55,7 +55,7 @@ fn apply(storage: &Storage, statement: BoundStatement) {
 }
 
 #[test]
-fn statements_bind_as_the_cases_say() {
+fn statements_bind_as_in_the_recorded_cases() {
     let root = Root::new("binding");
     let vfs = RealVfs::new(&root.0).unwrap();
     let storage = Storage::open(Arc::new(vfs), StorageOptions::default()).unwrap();

@@ -1,8 +1,8 @@
-//! Figures of the storage alone, for `docs/benchmarks.md`.
+//! Benchmarks of the storage alone, for `docs/benchmarks.md`.
 //!
 //! `cargo run --release -p tidemark-storage --example figures -- [WHAT] [--rows N] [--root DIR]`
 //!
-//! WHAT is `append`, `late`, `scan`, `commits`, `memory`, `open` or nothing for all of them.
+//! WHAT is `append`, `late`, `scan`, `commits`, `memory` or `open`; without it, all of them run.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a development tool")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
@@ -28,7 +28,7 @@ use tidemark_types::{EngineResult, PartitionBy, SqlType};
 use tidemark_vfs::{DirEntry, OpenMode, RealVfs, Space, Vfs, VfsFile, VfsLock};
 
 const BATCH: usize = 64 << 10;
-/// Between two rows, microseconds: 20 M rows are eight days.
+/// Microseconds between two rows: 20 M rows are eight days.
 const STEP: i64 = 35_000;
 
 fn main() {
@@ -55,7 +55,7 @@ fn main() {
         }
     }
     if wanted("late") {
-        // Alternately, so that both see the same neighbours.
+        // Alternates the two variants, so that both see the same load from other processes.
         let mut ratios: [Vec<f64>; 2] = Default::default();
         for _ in 0..5 {
             let (_root, late) = append(&parent, rows, 0.05);
@@ -113,7 +113,7 @@ impl Random {
     }
 }
 
-/// Rows from `first` on; a share of them late by up to an hour.
+/// Rows from `first` on; the fraction `late` of them is late by up to an hour.
 fn batch(first: usize, rows: usize, late: f64, random: &mut Random) -> RecordBatch {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
     for row in 0..rows {
@@ -137,7 +137,7 @@ fn batch(first: usize, rows: usize, late: f64, random: &mut Random) -> RecordBat
 const NAMES: [&str; 8] =
     ["BTC-USD", "ETH-USD", "SOL-USD", "ADA-USD", "DOT-USD", "XRP-USD", "LTC-USD", "UNI-USD"];
 
-/// Seconds by the clock and of this thread's processor time since it was started.
+/// Measures elapsed time and CPU time of this thread, in seconds.
 struct Watch {
     start: Instant,
     cpu: f64,
@@ -153,14 +153,14 @@ impl Watch {
     }
 }
 
-/// Processor time of this thread so far.
+/// CPU seconds of this thread so far.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9
 }
 
-/// Appends through a bulk writer, as the appender does. Batches are made beforehand, in portions.
-/// Returns the seconds that the writer took, by the clock and of the processor.
+/// Appends through a bulk writer, as the appender does. Batches are generated in portions, outside
+/// the timed sections. Returns the writer's elapsed and CPU seconds.
 fn append(parent: &Path, rows: usize, late: f64) -> (TempDir, [f64; 2]) {
     let root = TempDir::new_in(parent).unwrap();
     let storage = open(root.path(), StorageOptions { background: false, ..unsynced() });
@@ -209,7 +209,7 @@ fn append(parent: &Path, rows: usize, late: f64) -> (TempDir, [f64; 2]) {
     (root, taken)
 }
 
-/// Bytes per second that this many threads read from memory.
+/// Bytes per second that this number of threads reads from memory.
 fn memory_bandwidth(threads: usize) -> f64 {
     let words: Vec<u64> = (0..32 << 20).collect();
     let part = words.len() / threads;
@@ -263,7 +263,7 @@ fn scan(root: &Path) {
     );
 }
 
-/// In eight lanes, so that the addition's latency does not hide the memory's speed.
+/// Uses independent lanes, so that the latency of the addition does not hide the memory bandwidth.
 fn sum(values: &[f64]) -> f64 {
     let mut lanes = [0.0; 16];
     let chunks = values.chunks_exact(16);
@@ -276,10 +276,10 @@ fn sum(values: &[f64]) -> f64 {
     rest + lanes.iter().sum::<f64>()
 }
 
-/// The disk of a goal: a sync takes this long, or as long as it takes on this one.
+/// Sync time of the disk that the performance goals assume. A slower disk keeps its own time.
 const SYNC: Duration = Duration::from_millis(2);
 
-/// A disk whose syncs are not faster than [`SYNC`].
+/// A disk whose syncs take at least [`SYNC`].
 #[derive(Debug)]
 struct SlowDisk(RealVfs);
 
@@ -349,7 +349,7 @@ impl Vfs for SlowDisk {
     }
 }
 
-/// Median seconds of syncing one written block of a file that has its length.
+/// Median seconds to sync one rewritten block of a file whose length does not change.
 fn sync_seconds(disk: &SlowDisk) -> f64 {
     let file = disk.open("measured", OpenMode::Replace).unwrap();
     file.write_at(&vec![1; 4 << 20], 0).unwrap();
@@ -406,14 +406,14 @@ fn commits(parent: &Path) {
     );
 }
 
-/// Anonymous memory of this process, bytes.
+/// Bytes of anonymous memory of this process.
 fn anonymous_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
 }
 
-/// Peak memory of an import ten times and more the memory it is given.
+/// Peak memory of an import of at least ten times its memory budget.
 fn memory(parent: &Path, rows: usize) {
     let root = TempDir::new_in(parent).unwrap();
     let given = 32 << 20;

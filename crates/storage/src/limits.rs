@@ -1,5 +1,4 @@
-//! How large things may be. Limits are for new changes: what is stored already stays readable
-//! under lower ones.
+//! Size limits. They apply to new changes: stored data stays readable under lower limits.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -11,7 +10,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::options::StorageOptions;
 use crate::table::schema::ColumnSchema;
 
-/// Refuses a definition of too many columns.
+/// Refuses a table definition with too many columns.
 pub(crate) fn check_columns(
     columns: usize,
     table: &str,
@@ -45,12 +44,12 @@ pub(crate) fn check_cells(
     })
 }
 
-/// Refuses what is over a limit.
+/// Returns a resource-limit error if `is_over`.
 pub(crate) fn refuse(is_over: bool, message: impl FnOnce() -> String) -> EngineResult<()> {
     if is_over { Err(EngineError::new(ErrorCode::ResourceLimit, message())) } else { Ok(()) }
 }
 
-/// Elements of the longest array.
+/// Number of elements of the longest array.
 fn longest_array(cells: &ArrayRef) -> EngineResult<usize> {
     let arrays = DoubleArrays::new(cells.as_ref())
         .ok_or_else(|| EngineError::internal("an array column that holds no arrays"))?;
@@ -58,11 +57,11 @@ fn longest_array(cells: &ArrayRef) -> EngineResult<usize> {
     Ok(lengths.max().unwrap_or(0))
 }
 
-/// Bytes of the longest text or BINARY cell; 0 for other types.
+/// Bytes of the longest string or BINARY value; 0 for other types.
 fn longest_cell(cells: &ArrayRef) -> usize {
     let between = |offsets: &[i64]| offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
     match cells.data_type() {
-        // The lowest 32 bits of a view are its length.
+        // The low 32 bits of a view are its length.
         DataType::Utf8View => {
             let views = cells.as_string_view().views();
             views.iter().map(|view| *view as u32 as usize).max().unwrap_or(0)

@@ -1,6 +1,6 @@
-//! The manifest: what the database consists of at one transaction. A base names everything, an
-//! edit what changed since its parent. Files are written once and never touched again; `CURRENT`
-//! names the newest and is replaced only by renaming.
+//! The manifest: the content of the database at one transaction. A base names everything, an edit
+//! the changes since its parent. Files are written once and never modified; `CURRENT` names the
+//! newest and is replaced only by renaming.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,53 +33,53 @@ const DETACHED: u8 = 6;
 const PREVIOUS: u8 = 7;
 const DEAD_ROWS: u8 = 8;
 
-/// Edits after which the next manifest is a base.
+/// Number of edits after which the next manifest is a base.
 const MAX_EDITS: usize = 16;
 
-/// Files of the dictionaries, by table and column.
+/// Dictionary files by table and column.
 pub(crate) type SymbolFiles = HashMap<(TableId, u32), Vec<SymbolFile>>;
 
-/// A manifest and what it says.
+/// A manifest and its content.
 #[derive(Debug, Default)]
 pub(crate) struct Manifested {
-    /// Base first, newest last.
+    /// Manifest numbers: base first, newest last.
     pub(crate) chain: Vec<u64>,
     base_bytes: usize,
     edit_bytes: usize,
     pub(crate) snapshot: Snapshot,
     /// The log file in which replay starts.
     pub(crate) first_log: u64,
-    /// No file of a segment or dictionary has this number or a later one.
+    /// All segment and dictionary files have smaller numbers.
     pub(crate) next_file: u64,
-    /// Files that only the generation before needs, relative to the tables' directory.
+    /// Files that only the previous generation needs, relative to the tables' directory.
     pub(crate) kept: Vec<String>,
 }
 
-/// The manifest that is current, and the one before: should a file of the current one be
-/// damaged, the other and its log say the same. The two share no file, so that no single damaged
-/// file takes both: an edit's parent is the manifest two before it.
+/// The current manifest and the previous one. If a file of the current one is damaged, the previous
+/// one and its log yield the same state. They share no file, so that no single damaged file affects
+/// both: an edit's parent is the manifest two before it.
 #[derive(Debug)]
 pub(crate) struct Generations {
     pub(crate) current: Manifested,
-    /// Kept until the next is current. After a start only its files are known: the next manifest
-    /// is a base then.
+    /// Kept until the next manifest is current. After a start only its files are known, so the next
+    /// manifest is a base.
     pub(crate) previous: Option<Previous>,
     next_number: u64,
-    /// How many are kept: 1 or 2.
+    /// Number of generations kept: 1 or 2.
     keep: u32,
 }
 
-/// The generation before the current one.
+/// The previous generation.
 #[derive(Debug)]
 pub(crate) struct Previous {
     pub(crate) chain: Vec<u64>,
     pub(crate) first_log: u64,
-    /// What it says, to write an edit of it.
+    /// Its content, needed to write an edit of it.
     said: Option<Manifested>,
 }
 
 impl Previous {
-    /// Whether it has any file: a copy of a root holds the current generation alone.
+    /// Whether any of its files exists: a copied root contains only the current generation.
     pub(crate) fn is_there(&self, manifests: &[u64]) -> bool {
         self.chain.iter().any(|number| manifests.contains(number))
     }
@@ -98,7 +98,7 @@ impl Generations {
         previous.unwrap_or(self.current.first_log).min(self.current.first_log)
     }
 
-    /// Whether a manifest belongs to a generation that is kept.
+    /// Whether a manifest belongs to a kept generation.
     pub(crate) fn needs(&self, number: u64) -> bool {
         let previous = self.previous.iter().flat_map(|previous| &previous.chain);
         self.current.chain.iter().chain(previous).any(|kept| *kept == number)
@@ -110,7 +110,7 @@ impl Generations {
         self.current.chain.last().into_iter().chain(previous).copied()
     }
 
-    /// The manifest that the next one is an edit of.
+    /// The parent of the next manifest, if that is an edit.
     fn parent(&self) -> Option<&Manifested> {
         let parent = if self.keep == 1 {
             Some(&self.current)
@@ -123,9 +123,9 @@ impl Generations {
         })
     }
 
-    /// Writes the next manifest and the pointer to it, both durable, neither in force yet.
-    /// `kept` are the files that it does not name and the current one needs; `None` when the
-    /// current one cannot take its place, and goes.
+    /// Writes the next manifest and the pointer to it. Both are durable, but not yet in force.
+    /// `kept` lists files that the new manifest does not name and the current one needs; `None` if
+    /// the current one cannot serve as a fallback and is removed.
     pub(crate) fn write_next(
         &self,
         vfs: &dyn Vfs,
@@ -155,7 +155,7 @@ impl Generations {
         out.blob(&body.bytes);
         out.u32(crc32c::crc32c(&out.bytes));
         write_whole(vfs, &manifest(number), &out.bytes)?;
-        // The manifest's name is durable before the pointer is, the pointer's content before its
+        // The manifest's name is durable before the pointer, and the pointer's content before its
         // name.
         write_pointer(vfs, number)?;
         next.chain = parent.map(|parent| parent.chain.clone()).unwrap_or_default();
@@ -167,8 +167,8 @@ impl Generations {
         Ok(NextManifest { manifested: next, keeps })
     }
 
-    /// Makes the next manifest current. After an error it is unknown which one is. Returns the
-    /// numbers of manifests that no generation needs any more.
+    /// Makes the next manifest current. After an error it is unknown which manifest is current.
+    /// Returns the numbers of manifests that no generation needs any longer.
     pub(crate) fn switch(&mut self, vfs: &dyn Vfs, next: NextManifest) -> EngineResult<Vec<u64>> {
         use_pointer(vfs)?;
         let NextManifest { manifested: next, keeps } = next;
@@ -215,21 +215,21 @@ fn use_pointer(vfs: &dyn Vfs) -> EngineResult<()> {
 #[derive(Debug)]
 pub(crate) struct NextManifest {
     manifested: Manifested,
-    /// Whether the current one is kept beside it.
+    /// Whether the current manifest is kept as the previous generation.
     keeps: bool,
 }
 
-/// What was found at start.
+/// The generations found at start.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) generations: Generations,
-    /// Why it is not the manifest that `CURRENT` names.
+    /// Why the manifest that `CURRENT` names was not used, if so.
     pub(crate) fallen_back: Option<EngineError>,
 }
 
-/// Reads the manifest that `CURRENT` names with its parents. When one of these files is damaged,
-/// the newest that is whole takes its place: `complete` says whether all files that it names are
-/// there, which a manifest that was never current need not have.
+/// Reads the manifest that `CURRENT` names, with its parents. If one of these files is damaged, the
+/// newest intact manifest replaces it. `complete` reports whether all files of a manifest exist; a
+/// manifest that was never current may lack some.
 pub(crate) fn load(
     vfs: &Arc<Disk>,
     keep: u32,
@@ -264,7 +264,7 @@ pub(crate) fn load(
     Ok(ready((loaded, None), Some(error)))
 }
 
-/// Lets `CURRENT` name a manifest that is there already. It may never have been synced.
+/// Lets `CURRENT` name an existing manifest, which may never have been synced.
 fn repoint(vfs: &dyn Vfs, number: u64) -> EngineResult<()> {
     let path = manifest(number);
     let file = vfs.open(&path, OpenMode::Write);
@@ -319,14 +319,14 @@ pub(crate) fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
         let text = std::str::from_utf8(&bytes).ok()?;
         let (name, crc) = text.strip_suffix('\n')?.split_once(' ')?;
         let number: u64 = name.strip_prefix("manifest.")?.parse().ok()?;
-        // As it was written, not as a number: then every bit counts.
+        // Compares the checksum as text, not as a number, so that every bit counts.
         let expected = format!("{:08x}", crc32c::crc32c(name.as_bytes()));
         (expected == crc && number > 0).then_some(number)
     };
     parsed().ok_or_else(|| damaged(CURRENT, "it does not name a manifest"))
 }
 
-/// Compares the checksum; returns the parent's number.
+/// Verifies the checksum and returns the parent's number.
 fn check(bytes: &[u8], number: u64) -> EngineResult<u64> {
     let (covered, crc) =
         bytes.split_last_chunk::<4>().ok_or_else(|| EngineError::internal("it ends too early"))?;
@@ -340,7 +340,7 @@ fn check(bytes: &[u8], number: u64) -> EngineResult<u64> {
     input.u64()
 }
 
-/// Returns what it says of the generation before it.
+/// Reads one manifest file into `loaded`. Returns the previous generation that it names, if any.
 fn read_one(
     vfs: &Arc<Disk>,
     loaded: &mut Manifested,
@@ -435,7 +435,7 @@ fn encode_table(
     Ok(())
 }
 
-/// What differs between two states of a table's partitions.
+/// Encodes the differences between two states of a table's partitions.
 fn encode_partitions(
     kind: u8,
     id: TableId,
@@ -522,7 +522,7 @@ fn read_partition(
     for _ in 0..count {
         segments.push(Segment::new(vfs, &directory, SegmentMeta::decode(input)?));
     }
-    // One map is changed in place while a manifest is read: it is not shared.
+    // While a manifest is read, the map is not shared and can be changed in place.
     let table = snapshot.tables.remove(&id);
     let table = table.ok_or_else(|| EngineError::internal("a partition of no table"))?;
     let mut table = Arc::unwrap_or_clone(table);

@@ -1,6 +1,6 @@
-//! Memory of rows that are committed and in no segment yet: writers are slowed before there is
-//! too much of it, refused when there is, and go on by themselves once a checkpoint has written
-//! it. A watcher of the whole process may ask for the same.
+//! Memory of committed rows that are in no segment yet. Writers are slowed before it runs short and
+//! refused when it does. They resume once a checkpoint has written the rows. A monitor of the whole
+//! process may request the same.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -8,18 +8,18 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Longest time a write waits at the low mark: long enough for checkpoints to win.
+/// Maximum delay of a write at the low mark: long enough for checkpoints to catch up.
 const SLOW_DOWN: Duration = Duration::from_millis(200);
-/// Longest time a write waits at the high mark before it is refused.
+/// Maximum time a write waits at the high mark before it is refused.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often a waiting write looks again.
+/// Polling interval of a waiting write.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How short memory is.
+/// Memory pressure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Pressure {
-    /// There is enough.
+    /// Enough memory.
     None,
     /// Writes are slowed.
     Low,
@@ -27,16 +27,16 @@ pub enum Pressure {
     High,
 }
 
-/// What is held, and how much may be.
+/// Memory in use, and its limit.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Bytes of the log since what the last checkpoint wrote: about as many are in memory.
+    /// Log bytes that no checkpoint has written to segments; about as many are in memory.
     unwritten: AtomicU64,
-    /// Above half of it writes are slowed, above all of it refused.
+    /// Writes are slowed above half of this limit and refused above it.
     limit: u64,
-    /// What the process as a whole says.
+    /// Pressure reported for the whole process.
     outside: AtomicU8,
-    /// Whether a checkpoint may come while a write waits.
+    /// Whether a checkpoint can run while a write waits.
     may_wait: bool,
     lock: Mutex<()>,
     relieved: Condvar,
@@ -54,7 +54,7 @@ impl Memory {
         }
     }
 
-    /// Bytes of rows that only memory and the log hold.
+    /// Bytes of rows that are only in memory and in the log.
     pub(crate) fn unwritten(&self) -> u64 {
         self.unwritten.load(Ordering::Relaxed)
     }
@@ -63,7 +63,7 @@ impl Memory {
         self.unwritten.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A checkpoint wrote so many of them.
+    /// Subtracts bytes that a checkpoint wrote.
     pub(crate) fn remove(&self, bytes: u64) {
         self.unwritten.fetch_sub(bytes, Ordering::Relaxed);
         let _guard = self.lock.lock();
@@ -91,8 +91,8 @@ impl Memory {
         outside.max(self.own())
     }
 
-    /// Lets a write that takes memory pass, later or not at all while there is little.
-    /// `make_room` asks for a checkpoint.
+    /// Admits a write that takes memory. Delays or refuses it while memory is short. `make_room`
+    /// requests a checkpoint.
     pub(crate) fn admit(&self, make_room: impl Fn()) -> EngineResult<()> {
         let mut began = None;
         loop {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_are_slowed_then_refused_and_go_on() {
+    fn writes_are_slowed_then_refused_then_resumed() {
         let memory = Memory::new(100, true);
         memory.add(49);
         memory.admit(|| panic!("there is enough")).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_process_as_a_whole_counts_too() {
+    fn process_memory_pressure_also_refuses_writes() {
         let memory = Memory::new(100, false);
         memory.set_outside(Pressure::Low);
         memory.admit(|| ()).unwrap();

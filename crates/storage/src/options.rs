@@ -1,134 +1,135 @@
-//! How a storage behaves.
+//! Options of a storage.
 
 use tidemark_types::double_array::MAX_ARRAY_ELEMENTS;
 
-/// What an acknowledged commit survives. The order of writes is kept in every mode: a mode can
-/// lose the latest commits to a power loss, never break a table.
+/// Durability of an acknowledged commit. Every mode keeps the order of writes: a power loss can
+/// lose the latest commits, but never breaks a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitMode {
-    /// Power loss: the log is synced before the commit is seen or acknowledged.
+    /// Survives power loss: the log is synced before the commit is visible or acknowledged.
     Sync,
-    /// Death of the process at once, power loss after [`StorageOptions::async_flush_ms`].
+    /// Survives a process crash immediately, and power loss after
+    /// [`StorageOptions::async_flush_ms`].
     Async,
-    /// Death of the process at once, power loss after the next checkpoint or whenever the kernel
-    /// writes back.
+    /// Survives a process crash immediately, and power loss after the next checkpoint or the
+    /// kernel's writeback.
     NoSync,
 }
 
-/// How far the content of segments is trusted.
+/// When the content of segments is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verify {
-    /// Everything is read at start and compared with its checksums.
+    /// All segments are read at start and verified against their checksums.
     Open,
-    /// A column of a segment is compared when it is first read.
+    /// A column of a segment is verified when it is first read.
     #[default]
     First,
-    /// Footers and the log are compared, columns are not: bit rot shows as wrong answers.
+    /// Only footers and the log are verified: bit rot in columns yields wrong answers.
     Off,
 }
 
-/// Faults that the crash tests plant into the protocol, to prove that they would be seen.
+/// Faults that the crash tests inject to prove that they would be detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum PlantedFault {
     /// Replay accepts groups whose checksum is wrong.
     IgnoreLogChecksum,
-    /// Replay accepts groups of other files and of gaps in the numbering.
+    /// Replay accepts groups of other files, and gaps in the numbering.
     IgnoreLogSequence,
     /// Recovery does not sync the log it replayed.
     NoResyncAfterReplay,
-    /// Files of dropped tables and folded segments are unlinked at once.
+    /// Files of dropped tables and folded segments are unlinked immediately.
     EarlyUnlink,
-    /// A commit is acknowledged and seen before the log is synced.
+    /// A commit is acknowledged and visible before the log is synced.
     AcknowledgeBeforeSync,
     /// The log is recycled before the manifest that makes it obsolete is current.
     EarlyLogRecycle,
-    /// Unsynced bulk segments are trusted at recovery without reading them.
+    /// Recovery trusts unsynced bulk segments without reading them.
     TrustAdoptedSegments,
-    /// Symbols are not written with the record that needs them first.
+    /// Symbols are not written with the record that first needs them.
     ForgetSymbols,
     /// The checkpoint does not sync segments that a `nosync` bulk write left unsynced.
     SkipAdoptedSync,
     /// A failed sync of the log counts as a success.
     TrustFailedSync,
-    /// After a failed write or sync the log goes on in the same file, and syncs it again.
+    /// After a failed write or sync, the log continues in the same file and syncs it again.
     ReuseFailedLog,
-    /// A bulk segment whose sync failed is synced again, and not written to another file.
+    /// A bulk segment whose sync failed is synced again, not written to another file.
     ResyncSegment,
-    /// Replay does not let a newer file void the end of an older one.
+    /// Replay does not let a newer file void the tail of an older one.
     IgnoreVoid,
-    /// A log file that is full is not synced with the flush that follows.
+    /// The next flush does not sync a log file that is full.
     ForgetRotatedFile,
-    /// Replay accepts a header with the records of another group.
+    /// Replay accepts a header together with the records of another group.
     IgnoreGroupBinding,
-    /// The record of a bulk write is logged before its segments are where it says.
+    /// The record of a bulk write is logged before its segments are moved to the named paths.
     AdoptBeforeMove,
     /// Recovery removes files that only the manifest names.
     RemoveManifestFiles,
-    /// Files below the manifest's first log file are replayed, too.
+    /// Replay also reads files below the manifest's first log file.
     ReplayAllLogs,
-    /// The names in a copy of the database are not synced before it counts as complete.
+    /// The names in a copy of the database are not synced before the copy counts as complete.
     ForgetBackupNames,
-    /// The files of a copy are removed before its directory's other name is durable.
+    /// The files of a copy are removed before the rename of its directory is durable.
     RemoveBackupInPlace,
-    /// Recovery goes on writing in the numbers that the manifest gave out last.
+    /// Recovery reuses file numbers that were assigned since the last manifest.
     ForgetFileNumbers,
 }
 
 /// Options of [`Storage::open`](crate::Storage::open).
 #[derive(Debug, Clone)]
 pub struct StorageOptions {
-    /// What an acknowledged commit survives.
+    /// Durability of an acknowledged commit.
     pub commit_mode: CommitMode,
-    /// Size of a log file, bytes.
+    /// Bytes of a log file.
     pub log_file_bytes: u64,
-    /// In `sync` mode the log is filled with zeros this far ahead, bytes: syncing a written block
-    /// again costs one disk write, growing a file costs a journal commit on top.
+    /// Bytes of zeros written ahead of the log in `sync` mode. Syncing an already written block
+    /// costs one disk write; growing a file costs a journal commit in addition.
     pub log_prewrite_bytes: u64,
-    /// A checkpoint starts after this much log, bytes.
+    /// Log bytes after which a checkpoint starts.
     pub checkpoint_log_bytes: u64,
-    /// A checkpoint starts after this time if anything was committed, milliseconds.
+    /// Milliseconds after which a checkpoint starts if anything was committed.
     pub checkpoint_interval_ms: u64,
-    /// Longest time an `async` commit stays unsynced, milliseconds.
+    /// Maximum milliseconds that an `async` commit stays unsynced.
     pub async_flush_ms: u64,
-    /// Whether the clock bounds a time to live: rows of the future do not end what is younger than
-    /// the clock says. Otherwise the newest row alone counts.
+    /// Whether the clock bounds a time to live: then rows in the future do not expire data that is
+    /// still young by the clock. Otherwise only the newest row counts.
     pub ttl_by_clock: bool,
-    /// Manifests that are kept: with 2, a damaged one is made good from the one before and its
-    /// log, which stay on disk until the next checkpoint; with 1, they do not.
+    /// Number of manifest generations to keep. With 2, a damaged manifest is recovered from the
+    /// previous one and its log, which stay on disk until the next checkpoint; with 1, they do not.
     pub keep_generations: u32,
-    /// How far the content of segments is trusted.
+    /// When the content of segments is verified.
     pub verify: Verify,
-    /// Free bytes on the disk below which nothing more is written; 5 % of the disk or 1 GiB,
-    /// whichever is less, when absent. Writes go on above 1.4 times as much.
+    /// Free bytes on the disk below which nothing is written; `None` selects 5 % of the disk or 1
+    /// GiB, whichever is less. Writes resume above 1.4 times this value.
     pub disk_watermark_bytes: Option<u64>,
-    /// Room kept so that a checkpoint can finish on a full disk, bytes; 2 % of the disk at most.
+    /// Bytes reserved so that a checkpoint can finish on a full disk; at most 1/32 of the disk.
     pub disk_reserve_bytes: u64,
-    /// Rows of a memory run above which it is not merged with the next one.
+    /// Rows of an in-memory run above which it is not merged with the next one.
     pub run_rows: usize,
-    /// Greatest number of rows of a segment.
+    /// Maximum number of rows of a segment.
     pub segment_rows: usize,
-    /// Memory a bulk write may hold before it writes segments, bytes.
+    /// Bytes that a bulk write may hold in memory before it writes segments.
     pub bulk_memory_bytes: usize,
-    /// The most tables.
+    /// Maximum number of tables.
     pub max_tables: usize,
-    /// The most partitions of a table.
+    /// Maximum number of partitions of a table.
     pub max_partitions: usize,
-    /// The most columns of a table.
+    /// Maximum number of columns of a table.
     pub max_columns: usize,
-    /// The most bytes of a text or BINARY cell.
+    /// Maximum bytes of a string or BINARY value.
     pub max_cell_bytes: usize,
-    /// The most elements of an array in a column; arrays of more than
-    /// [`tidemark_types::double_array::MAX_ARRAY_ELEMENTS`] are made nowhere.
+    /// Maximum number of elements of an array in a column. Nothing creates arrays of more than
+    /// [`tidemark_types::double_array::MAX_ARRAY_ELEMENTS`].
     pub max_array_elements: usize,
-    /// Rows that only memory and the log hold, bytes: above half of it writes are slowed, above
-    /// all of it refused, until a checkpoint has written them.
+    /// Maximum bytes of rows that are only in memory and in the log. Above half of it writes are
+    /// slowed, above it they are refused, until a checkpoint has written the rows.
     pub unwritten_limit_bytes: u64,
-    /// Rows of the latest commits to followed tables that are kept in memory, bytes: so far back
-    /// their changes are reported commit by commit.
+    /// Bytes of rows of the latest commits to followed tables that are kept in memory. For these
+    /// commits changes are reported one commit at a time.
     pub recent_changes_bytes: usize,
-    /// Whether a thread of the storage's own flushes and checkpoints. The crash tests do both
-    /// themselves, to stay repeatable.
+    /// Whether a background thread flushes and checkpoints. The crash tests do both themselves, to
+    /// stay reproducible.
     pub background: bool,
     /// A fault for the crash tests.
     #[doc(hidden)]

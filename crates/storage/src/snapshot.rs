@@ -1,5 +1,5 @@
-//! Everything committed up to one moment, immutable and sharing all that did not change; and which
-//! snapshots readers still hold: what keeps old files from being removed.
+//! The state committed at one time, immutable and sharing everything unchanged; and the list of
+//! snapshots that readers still hold, which keep old files from being removed.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -15,14 +15,14 @@ use crate::table::sharded::ShardedMap;
 type OneKind = BTreeMap<String, Arc<[u8]>>;
 type Records = BTreeMap<String, Arc<OneKind>>;
 
-/// The records of a kind at a moment: equal to another one where all of them are the same.
+/// Version of the records of a kind. Two versions are equal if all their records are the same.
 #[derive(Debug, Clone)]
 pub struct RecordsVersion(Option<Arc<OneKind>>);
 
 impl PartialEq for RecordsVersion {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            // What is held is never changed in its place.
+            // Shared records are never changed in place.
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (None, None) => true,
             _ => false,
@@ -30,13 +30,13 @@ impl PartialEq for RecordsVersion {
     }
 }
 
-/// Everything committed up to one moment.
+/// The state committed at one time.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     pub(crate) epoch: u64,
-    /// The last transaction it shows.
+    /// Last transaction that it contains.
     pub(crate) lsn: u64,
-    /// The identifier the next table gets, at least.
+    /// Lower bound of the next table's identifier.
     pub(crate) next_table: TableId,
     pub(crate) tables: ShardedMap<TableId, Arc<TableSnapshot>>,
     pub(crate) names: ShardedMap<String, TableId>,
@@ -45,43 +45,43 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Rises with every published commit.
+    /// Number that rises with every published commit.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The last transaction this snapshot shows.
+    /// Last transaction in this snapshot.
     pub fn lsn(&self) -> u64 {
         self.lsn
     }
 
-    /// The table with this name, letter case ignored.
+    /// Returns the table with this name, ignoring case.
     pub fn table(&self, name: &str) -> Option<Arc<TableSnapshot>> {
         self.table_by_id(*self.names.get(identifier::fold(name).as_str())?)
     }
 
-    /// The table with this identifier.
+    /// Returns the table with this identifier.
     pub fn table_by_id(&self, id: TableId) -> Option<Arc<TableSnapshot>> {
         self.tables.get(&id).map(Arc::clone)
     }
 
-    /// All tables, in no order.
+    /// All tables, in no particular order.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableSnapshot>> {
         self.tables.iter().map(|(_, table)| table)
     }
 
-    /// A durable record.
+    /// Returns a durable record.
     pub fn record(&self, kind: &str, key: &str) -> Option<&[u8]> {
         self.records.get(kind)?.get(key).map(AsRef::as_ref)
     }
 
-    /// All records of a kind, by key.
+    /// Returns all records of a kind, by key.
     pub fn records(&self, kind: &str) -> impl Iterator<Item = (&str, &[u8])> {
         let records = self.records.get(kind);
         records.into_iter().flat_map(|r| r.iter()).map(|(key, value)| (key.as_str(), &**value))
     }
 
-    /// Which records of a kind there are: for what is made of them and kept.
+    /// Version of the records of a kind, for caches derived from them.
     #[must_use]
     pub fn records_version(&self, kind: &str) -> RecordsVersion {
         RecordsVersion(self.records.get(kind).map(Arc::clone))
@@ -114,25 +114,25 @@ pub(crate) fn table_of(snapshot: &Snapshot, id: TableId) -> EngineResult<TableSn
 }
 
 pub(crate) fn put_table(snapshot: &mut Snapshot, mut table: TableSnapshot) {
-    // A change that listed the partitions listed the old ones.
+    // The cached list of partitions is outdated after a change.
     table.listed = std::sync::OnceLock::new();
     snapshot.tables.insert(table.schema().id, Arc::new(table));
 }
 
-/// A snapshot that is held.
+/// A snapshot that readers hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinnedSnapshot {
     /// Its [`Snapshot::epoch`].
     pub epoch: u64,
-    /// The last transaction it shows.
+    /// Last transaction in it.
     pub lsn: u64,
-    /// When it became the newest one, microseconds since 1970.
+    /// When it became the newest snapshot, in microseconds since 1970.
     pub published_micros: i64,
-    /// How many hold it.
+    /// Number of readers that hold it.
     pub readers: usize,
-    /// How long it has not been the newest one, microseconds.
+    /// Microseconds since a newer snapshot replaced it.
     pub age_micros: i64,
-    /// Bytes of files that the newest one needs no more.
+    /// Bytes of files that the newest snapshot no longer needs.
     pub held_bytes: u64,
 }
 
@@ -145,31 +145,31 @@ struct Pin {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Snapshots that were held when the next one was published.
+    /// Snapshots that readers held when the next one was published.
     pins: Vec<Pin>,
     /// When the newest snapshot was published.
     newest_micros: i64,
 }
 
-/// The snapshots that readers may hold. Shared by all snapshots of a storage.
+/// Snapshots that readers may hold. All snapshots of a storage share this list.
 #[derive(Debug, Default)]
 pub(crate) struct Pins(Mutex<Known>);
 
-/// Microseconds since 1970.
+/// Current time in microseconds since 1970.
 pub(crate) fn now_micros() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
 impl Pins {
-    /// Notes that another snapshot takes this one's place as the newest.
+    /// Records that another snapshot replaces this one as the newest.
     pub(crate) fn superseded(&self, old: &Arc<Snapshot>) {
         let mut known = self.0.lock();
         let superseded_micros = now_micros();
         let published_micros = std::mem::replace(&mut known.newest_micros, superseded_micros);
-        // One is the caller's.
+        // The caller holds one reference.
         if Arc::strong_count(old) > 1 {
-            // Dropped ones go before the list would have to grow.
+            // Removes dropped snapshots before the list would have to grow.
             if known.pins.len() == known.pins.capacity() {
                 known.pins.retain(|pin| pin.snapshot.strong_count() > 0);
             }
@@ -195,7 +195,7 @@ fn held_bytes(old: &Snapshot, new: &Snapshot) -> u64 {
     bytes
 }
 
-/// Path and length of every file of a table's rows.
+/// Path and length of every segment file of a table.
 fn files(table: &TableSnapshot) -> Vec<(String, u64)> {
     let mut files = Vec::new();
     for partition in table.kept_partitions() {
@@ -208,13 +208,13 @@ fn files(table: &TableSnapshot) -> Vec<(String, u64)> {
 }
 
 impl Snapshot {
-    /// The snapshots that are held, oldest first. The caller counts as a reader of this
+    /// Returns the snapshots that readers hold, oldest first. The caller counts as a reader of this
     /// one.
     pub fn pinned(self: &Arc<Self>) -> Vec<PinnedSnapshot> {
         let known = self.pins.0.lock();
         let older = known.pins.iter().filter_map(|pin| {
             let snapshot = pin.snapshot.upgrade()?;
-            // One is ours. Without others it was dropped meanwhile.
+            // One reference is ours. If it is the only one, the snapshot was dropped meanwhile.
             let readers = Arc::strong_count(&snapshot) - 1;
             let (epoch, lsn) = (snapshot.epoch(), snapshot.lsn());
             (readers > 0).then(|| PinnedSnapshot {
@@ -228,7 +228,7 @@ impl Snapshot {
         });
         let mut pinned: Vec<_> = older.collect();
         if pinned.iter().all(|pin| pin.epoch != self.epoch()) {
-            // The newest: the storage holds it too.
+            // The storage also holds the newest snapshot.
             let (epoch, lsn, published_micros) = (self.epoch(), self.lsn(), known.newest_micros);
             let readers = Arc::strong_count(self).saturating_sub(1).max(1);
             let (age_micros, held_bytes) = (0, 0);

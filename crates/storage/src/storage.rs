@@ -1,8 +1,8 @@
 //! The storage: opening, committing, checkpointing, closing.
 //!
-//! States: open → closed. Open → suspended while what a failed sync took could not be written anew
-//! (writes are refused, a checkpoint that succeeds ends it). Open → read-only when it is unknown
-//! which manifest is current (the next start finds out).
+//! States: open → closed. Open → suspended while data lost by a failed sync cannot be rewritten
+//! (writes are refused; a successful checkpoint ends this). Open → read-only when it is unknown
+//! which manifest is current (the next start determines it).
 
 pub(crate) mod changes;
 mod durable;
@@ -48,26 +48,26 @@ use crate::state::resolve::{check_expected, expiry, resolve};
 use crate::table::TableSnapshot;
 use crate::table::schema::TableId;
 
-/// A group takes no more transactions once it has this many bytes.
+/// Bytes after which a group accepts no more transactions.
 const GROUP_BYTES: usize = 16 << 20;
 
-/// What only the one who holds the log may touch.
+/// State that only the holder of the log lock may access.
 #[derive(Debug)]
 struct Writer {
     log: Log,
-    /// Runs up to here are being written by a checkpoint.
+    /// Runs up to this transaction are being written by a checkpoint.
     frozen_lsn: u64,
-    /// Files that no table names since this transaction; the manifest may still.
+    /// Files that no table names since this transaction; the manifest may still name them.
     removed: Vec<(u64, Arc<StoredFile>)>,
-    /// Files that only the generation before the current manifest needs.
+    /// Files that only the previous generation needs.
     kept: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     unsynced: Vec<Arc<Segment>>,
-    /// What the next checkpoint is to write anew.
+    /// Data that the next checkpoint must rewrite.
     owed: Owed,
 }
 
-/// A database's tables and records on one root directory. Shared by all threads.
+/// Tables and records of a database in one root directory. Shared by all threads.
 #[derive(Debug)]
 pub struct Storage {
     vfs: Arc<Disk>,
@@ -76,49 +76,49 @@ pub struct Storage {
     published: ArcSwap<Snapshot>,
     waiting: CommitQueue,
     writer: Mutex<Writer>,
-    /// Held by the one checkpoint that runs.
+    /// Locked by the running checkpoint.
     generations: Mutex<Generations>,
     next_table: AtomicU64,
     next_file: AtomicU64,
     holds: Holds,
-    /// Why nothing can be written any more.
+    /// Error that permanently refuses all writes, if any.
     refused: Mutex<Option<EngineError>>,
-    /// Why no writes are taken until a checkpoint succeeds.
+    /// Error that refuses writes until a checkpoint succeeds, if any.
     suspended: Mutex<Option<EngineError>>,
-    /// Rows that checkpoints wrote since the start.
+    /// Number of rows that checkpoints wrote since the start.
     folded_rows: AtomicU64,
     background: Arc<Background>,
-    /// What recovery found wrong.
+    /// Problems that recovery found.
     repairs: Vec<String>,
     space: Space,
     memory: Memory,
-    /// Whether only the generation before the current manifest needs some files.
+    /// Whether some files are needed only by the previous generation.
     holds_older: AtomicBool,
-    /// What the latest commits did to followed tables; written before a snapshot shows it.
+    /// Changes of followed tables by the latest commits; updated before a snapshot shows them.
     recent: Mutex<RecentCommits>,
-    /// When a checkpoint under way should end unfinished.
+    /// When a running checkpoint should stop unfinished.
     ends: Mutex<Option<Instant>>,
 }
 
-/// How far the log was written: its files and the bytes that count in each.
+/// End of the written log: its files, and the valid bytes of each.
 #[derive(Debug)]
 pub(crate) struct LogPosition {
     pub(crate) files: Vec<(u64, u64)>,
 }
 
-/// What the background thread waits for.
+/// Requests to the background thread.
 #[derive(Debug, Default)]
 pub(crate) struct Background {
     pub(crate) wanted: Mutex<Wanted>,
     pub(crate) wake: Condvar,
-    /// How its work fares, by kind.
+    /// Status of its work, by kind.
     pub(crate) reports: Mutex<BTreeMap<&'static str, WorkReport>>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) checkpoint: bool,
-    /// Since when a checkpoint would free something.
+    /// Since when a checkpoint would free disk space, if it would.
     pub(crate) frees: Option<Instant>,
     /// Tables whose files may hold invisible data.
     pub(crate) shrinks: BTreeSet<TableId>,
@@ -135,24 +135,24 @@ impl FileNumbers for Numbers<'_> {
 }
 
 impl Storage {
-    /// Everything committed so far. Never blocks.
+    /// Returns everything committed so far. Never blocks.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.published.load_full()
     }
 
-    /// The options it was opened with.
+    /// Options with which it was opened.
     pub fn options(&self) -> &StorageOptions {
         &self.options
     }
 
-    /// Rows that checkpoints wrote to segments since the start: those committed since, and those
-    /// written again because they were merged or joined with them.
+    /// Number of rows that checkpoints wrote to segments since the start: new rows, and older rows
+    /// rewritten because they were merged or joined with them.
     pub fn folded_rows(&self) -> u64 {
         self.folded_rows.load(Ordering::Relaxed)
     }
 
-    /// What recovery found wrong at start: damaged pointers and manifests, which it repaired, and
-    /// transactions that it could not bring back, whose tables are damaged now.
+    /// Problems that recovery found at start: damaged pointers and manifests, which it repaired,
+    /// and transactions that it could not recover, whose tables are now damaged.
     pub fn repairs(&self) -> &[String] {
         &self.repairs
     }
@@ -173,21 +173,20 @@ impl Storage {
         &self.holds
     }
 
-    /// A table identifier that is not given again, for creating a table and appending to it in one
-    /// commit.
+    /// Reserves a unique table identifier, to create a table and append to it in one commit.
     pub fn reserve_table_id(&self) -> TableId {
         self.next_table.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Commits all changes together, and returns when they are as durable as the commit mode
-    /// says and every new snapshot shows them. Commits that wait at the same time share one
-    /// write and one sync.
+    /// Commits all changes together. Returns when they are as durable as the commit mode requires
+    /// and every new snapshot shows them. Commits that wait at the same time share one write and
+    /// one sync.
     pub fn commit(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         let prepared = self.prepare(changes)?;
         self.commit_prepared(prepared)
     }
 
-    /// For the holder of the write lock.
+    /// Commits changes of the holder of a table's write hold, without waiting for the hold.
     pub(crate) fn commit_past_holds(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         let prepared = self.prepare(changes)?;
         self.refuse_growth(&prepared)?;
@@ -200,7 +199,7 @@ impl Storage {
 
     pub(crate) fn commit_prepared(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
         if work.is_empty() {
-            // Nothing is logged: a record without bytes reads like the end of the log.
+            // An empty record is not logged: it would read like the end of the log.
             self.refuse_when_closed()?;
             let snapshot = self.snapshot();
             return Ok(CommitReceipt { lsn: snapshot.lsn, epoch: snapshot.epoch });
@@ -209,14 +208,14 @@ impl Storage {
         self.commit_now(work)
     }
 
-    /// Waits until the transaction may be committed, or refuses it. Nothing of it is logged.
+    /// Waits until the transaction may be committed, or refuses it. Logs nothing.
     pub(crate) fn admit(&self, work: &[Prepared]) -> EngineResult<()> {
         let tables: Vec<TableId> = work.iter().filter_map(Prepared::table).collect();
         self.holds.wait(&tables);
         self.refuse_growth(work)
     }
 
-    /// Slows or refuses what takes room while there is little, on the disk or in memory.
+    /// Slows or refuses growing writes while disk space or memory is low.
     fn refuse_growth(&self, work: &[Prepared]) -> EngineResult<()> {
         if work.iter().any(Prepared::grows) {
             self.refuse_when_full()?;
@@ -224,12 +223,12 @@ impl Storage {
         Ok(())
     }
 
-    /// Rows that only memory and the log hold, bytes of the log.
+    /// Log bytes of rows that are only in memory and in the log.
     pub fn unwritten_bytes(&self) -> u64 {
         self.memory.unwritten()
     }
 
-    /// Tells how short the process as a whole is of memory.
+    /// Reports the memory pressure of the whole process.
     pub fn set_pressure(&self, pressure: Pressure) {
         self.memory.set_outside(pressure);
         if pressure != Pressure::None {
@@ -237,13 +236,13 @@ impl Storage {
         }
     }
 
-    /// Sets how many bytes of columns of Parquet files the process keeps decoded.
+    /// Sets the maximum bytes of decoded Parquet columns that the process caches.
     pub fn set_decoded_bytes(&self, most: u64) {
         parquet_file::set_decoded_bytes(most);
     }
 
-    /// Drops the partitions whose time to live, or time in a storage policy, is over by the clock.
-    /// Tables whose writers are held back wait for the next time.
+    /// Drops partitions that have expired by the clock, by their time to live or a storage policy.
+    /// Tables with blocked writers are skipped until the next time.
     pub(crate) fn expire(&self) -> EngineResult<()> {
         let by_clock = self.options.ttl_by_clock;
         for table in self.snapshot().tables() {
@@ -257,25 +256,24 @@ impl Storage {
         Ok(())
     }
 
-    /// The partitions of a table that its storage policy makes Parquet files of now, by their first
-    /// instants.
+    /// Partitions of a table that its storage policy converts to Parquet now, by their start
+    /// timestamps.
     pub fn due_for_parquet(&self, table: &TableSnapshot) -> Vec<i64> {
         crate::mutation::retire::due_for_parquet(table, self.options.ttl_by_clock)
     }
 
-    /// Fails while there is too little room on the disk, and waits or fails while there is too
-    /// little memory.
+    /// Fails while disk space is low, and waits or fails while memory is low.
     pub(crate) fn refuse_when_full(&self) -> EngineResult<()> {
         self.space.refuse_when_low(self.vfs.system())?;
         self.memory.admit(|| self.request_checkpoint())
     }
 
-    /// Fails where so many bytes more would leave too little room on the disk.
+    /// Fails if this many more bytes would leave too little disk space.
     pub(crate) fn refuse_beyond(&self, bytes: u64) -> EngineResult<()> {
         self.space.refuse_beyond(self.vfs.system(), bytes)
     }
 
-    /// Runs while no checkpoint does.
+    /// Runs `work` while no checkpoint runs.
     pub(crate) fn with_generations<T>(
         &self,
         work: impl FnOnce(&Generations) -> EngineResult<T>,
@@ -285,7 +283,7 @@ impl Storage {
         work(&generations)
     }
 
-    /// Everything committed so far, durable, and where the log ends that says it.
+    /// Makes everything committed so far durable; returns it, and the end of its log.
     pub(crate) fn log_position(&self) -> EngineResult<(Arc<Snapshot>, LogPosition)> {
         let mut writer = self.writer.lock();
         self.flush_locked(&mut writer)?;
@@ -367,14 +365,14 @@ impl Storage {
                 ticket.finish(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
             }
         }
-        // What stood in their way may be of this group: the next attempt must see it.
+        // The conflicting change may be in this group, so the next attempt must see it.
         for (ticket, error) in refused {
             ticket.finish(Err(error));
         }
     }
 
-    /// Makes the changes of a transaction to the snapshot of its group, and writes them to its
-    /// record. Answers the tables that it changes.
+    /// Applies the changes of a transaction to the snapshot of its group, and writes them to its
+    /// record. Returns the tables that it changes.
     fn stage(
         &self,
         work: Vec<Prepared>,
@@ -470,7 +468,7 @@ impl Storage {
         self.refused.lock().get_or_insert(error);
     }
 
-    /// Nothing can be written any more: what is on disk is unknown until the next start.
+    /// Refuses all further writes: the state on disk is unknown until the next start.
     fn go_read_only(&self, cause: &EngineError) {
         let error = EngineError::new(
             ErrorCode::ReadOnly,

@@ -13,7 +13,7 @@ use tidemark_storage::{BulkTarget, ColumnSchema, Storage, StorageOptions, TableS
 use tidemark_types::{EngineResult, PartitionBy, SqlType};
 use tidemark_vfs::{DirEntry, OpenMode, SimVfs, Space, Vfs, VfsFile, VfsLock};
 
-/// How many segments were synced; a writer may wait for the first one.
+/// Counts synced segments; a writer may wait for the first one.
 #[derive(Debug, Default)]
 struct Seen {
     opened: AtomicUsize,
@@ -22,7 +22,7 @@ struct Seen {
     fails: bool,
 }
 
-/// A disk that opens the second segment when the first one is durable.
+/// A disk that opens the second segment only after the first one is synced.
 #[derive(Debug)]
 struct Disk(SimVfs, Arc<Seen>);
 
@@ -129,7 +129,7 @@ fn write(fails: bool) -> (EngineResult<()>, Arc<Storage>, Arc<Seen>) {
 }
 
 #[test]
-fn segments_are_synced_while_others_are_written() {
+fn segments_are_synced_while_later_ones_are_written() {
     let (written, storage, seen) = write(false);
     written.unwrap();
     assert_eq!(storage.snapshot().table("t").unwrap().row_count().unwrap(), 3);
@@ -137,7 +137,7 @@ fn segments_are_synced_while_others_are_written() {
 }
 
 #[test]
-fn a_sync_that_fails_fails_the_write() {
+fn a_failed_sync_fails_the_bulk_write() {
     let (written, storage, _) = write(true);
     assert!(written.unwrap_err().message.contains("no"));
     assert!(storage.snapshot().table("t").is_none());

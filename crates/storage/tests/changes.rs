@@ -1,5 +1,5 @@
-//! Every change of a table beside a model of rows in vectors: after it, after a checkpoint, after
-//! reopening, and as a reader of an older snapshot sees it.
+//! Compares every change of a table with a model of rows in vectors: after the change, after a
+//! checkpoint, after reopening, and for a reader of an older snapshot.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -23,7 +23,7 @@ use tidemark_vfs::{RealVfs, Vfs};
 const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
-/// Timestamp, identifier, symbol, text.
+/// Timestamp, identifier, symbol, string.
 type Row = (i64, i64, Option<String>, Option<String>);
 
 fn open(directory: &TempDir) -> Arc<Storage> {
@@ -116,7 +116,7 @@ fn detached_of(table: &TableSnapshot) -> Vec<Row> {
     read(table, &slices).into_iter().map(|(_, row)| row).collect()
 }
 
-/// An update of symbol and note, to `text`, of the rows that `wanted` names.
+/// Updates symbol and note of the matching rows to `text`.
 fn update(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool, text: &str) -> Change {
     let rows = read(table, &table.slices().unwrap());
     let rows: Vec<i64> = rows.iter().filter(|(_, row)| wanted(row)).map(|(id, _)| *id).collect();
@@ -130,7 +130,7 @@ fn update(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool, text: &str)
     })
 }
 
-/// A deletion of the rows that `wanted` names.
+/// Deletes the matching rows.
 fn delete(table: &Arc<TableSnapshot>, wanted: impl Fn(&Row) -> bool) -> Change {
     let rows = read(table, &table.slices().unwrap());
     let rows = rows.iter().filter(|(_, row)| wanted(row)).map(|(id, _)| *id).collect();
@@ -151,7 +151,7 @@ impl Random {
     }
 }
 
-/// The table as it should be: rows in the order of their arrival.
+/// Expected content of the table: rows in arrival order.
 #[derive(Clone, Default)]
 struct Model {
     rows: Vec<Row>,
@@ -189,7 +189,7 @@ impl Model {
     }
 }
 
-/// Commits an update in the log, or a few rows at a time through new segments.
+/// Commits an update through the log, or through new segments, a few rows at a time.
 fn rewrite(storage: &Arc<Storage>, changes: Vec<Change>, in_bulk: bool) {
     if in_bulk {
         rewrite_in_bulk(storage, changes).unwrap();
@@ -219,7 +219,7 @@ fn rewrite_in_bulk(storage: &Arc<Storage>, changes: Vec<Change>) -> EngineResult
     Ok(())
 }
 
-/// One random change, to both.
+/// Applies one random change to both.
 fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     match random.below(15) {
         0..4 => {
@@ -282,7 +282,7 @@ fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     }
 }
 
-/// Scattered rows go, or neighbours in time: whole runs, segments and partitions.
+/// Deletes scattered rows, or rows adjacent in time: whole runs, segments and partitions.
 fn step_delete(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     let (divisor, rest) = (1 + random.below(9) as i64, random.below(4) as i64);
     let from = random.below(40) as i64 * (DAY / 8);
@@ -294,7 +294,7 @@ fn step_delete(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     model.rows.retain(|row| !wanted(row));
 }
 
-/// The note gets another type, and a mark on each text, in one commit.
+/// Changes the type of the note and marks each string, in one commit.
 fn retype(storage: &Arc<Storage>, model: &mut Model, in_bulk: bool) {
     if !model.detached.is_empty() {
         return;
@@ -325,7 +325,7 @@ fn retype(storage: &Arc<Storage>, model: &mut Model, in_bulk: bool) {
 }
 
 #[test]
-fn random_changes_agree_with_the_model() {
+fn random_changes_match_the_model() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("SEED={seed}");
     for round in 0..16 {
@@ -351,7 +351,7 @@ fn random_changes_agree_with_the_model() {
             }
             model.assert(&table(&storage));
         }
-        // Older readers still see what was there.
+        // Older readers still see their rows.
         for (table, model) in &pinned {
             model.assert(table);
         }
@@ -367,7 +367,7 @@ impl Drop for StopAtEnd<'_> {
 }
 
 #[test]
-fn changes_while_checkpoints_run() {
+fn random_changes_match_the_model_during_checkpoints() {
     for round in 0..3 {
         let directory = TempDir::new().unwrap();
         let storage = open(&directory);
@@ -380,7 +380,7 @@ fn changes_while_checkpoints_run() {
                     storage.checkpoint().unwrap();
                 }
             });
-            // Also when a comparison fails: the scope waits for the checkpoints.
+            // Also after a failed comparison: the scope waits for the checkpoints.
             let _stop = StopAtEnd(&stop);
             for _ in 0..120 {
                 step(&storage, &mut model, &mut random);
@@ -398,9 +398,9 @@ fn changes_while_checkpoints_run() {
     }
 }
 
-/// Found by kills: INSERTs beside ALTER TABLE were refused twice in a row.
+/// Found by kill tests: INSERTs during ALTER TABLE were refused twice in a row.
 #[test]
-fn a_refusal_names_what_was_in_the_way() {
+fn an_append_is_refused_only_if_the_schema_version_changed() {
     let directory = TempDir::new().unwrap();
     let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
     let storage = Storage::open(vfs, StorageOptions::default()).unwrap();
@@ -433,7 +433,7 @@ fn a_refusal_names_what_was_in_the_way() {
 }
 
 #[test]
-fn an_update_of_rows_that_moved_is_refused() {
+fn an_update_of_rows_whose_position_changed_is_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -443,7 +443,7 @@ fn an_update_of_rows_that_moved_is_refused() {
     let error = storage.commit(vec![stale]).unwrap_err();
     assert_eq!(error.code, ErrorCode::Replan);
     assert!(rows_of(&table(&storage)).iter().all(|row| row.3.is_none()));
-    // A checkpoint moves no row.
+    // A checkpoint changes no row identifier.
     let fresh = update(&table(&storage), |row| row.1 == 2, "now");
     storage.checkpoint().unwrap();
     storage.commit(vec![fresh]).unwrap();
@@ -452,7 +452,7 @@ fn an_update_of_rows_that_moved_is_refused() {
 }
 
 #[test]
-fn an_update_of_cells_that_another_changed_is_refused() {
+fn an_update_of_cells_changed_meanwhile_is_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -467,13 +467,13 @@ fn an_update_of_cells_that_another_changed_is_refused() {
 }
 
 #[test]
-fn checkpoints_beside_a_bulk_update_do_not_stop_it() {
+fn checkpoints_do_not_abort_a_bulk_update() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
     let rows: Vec<Row> = (0..200).map(|id| (id * HOUR, id, None, None)).collect();
     append(&storage, &rows);
-    // Late rows in segments of their own, which the checkpoint merges.
+    // Late rows in separate segments, which the checkpoint merges.
     append(&storage, &(0..200).map(|id| (id * HOUR, 500 + id, None, None)).collect::<Vec<_>>());
     for retyped in [false, true] {
         let Change::Update(found) = update(&table(&storage), |_| true, "changed") else { panic!() };
@@ -485,7 +485,7 @@ fn checkpoints_beside_a_bulk_update_do_not_stop_it() {
         });
         let mut bulk = hold.begin_update(Arc::clone(&found.base), schema, vec![3]).unwrap();
         bulk.push(&found.rows[..150], &[found.values[1].slice(0, 150)]).unwrap();
-        // So that it has something to do.
+        // Gives the checkpoint some work.
         let kind = "k".to_owned();
         let record = Change::PutRecord { kind, key: "n".to_owned(), value: vec![1] };
         storage.commit(vec![record]).unwrap();
@@ -507,7 +507,7 @@ fn checkpoints_beside_a_bulk_update_do_not_stop_it() {
 }
 
 #[test]
-fn held_writers_wait_and_readers_do_not() {
+fn a_write_hold_blocks_writers_but_not_readers() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -527,7 +527,7 @@ fn held_writers_wait_and_readers_do_not() {
 }
 
 #[test]
-fn partitions_that_are_not_there_are_named() {
+fn errors_name_the_missing_partition() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -573,7 +573,7 @@ fn a_partition_is_dropped_without_opening_its_files() {
 }
 
 #[test]
-fn a_bulk_write_into_a_column_that_changed_is_refused() {
+fn a_bulk_write_into_a_column_with_a_changed_type_is_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -589,7 +589,7 @@ fn a_bulk_write_into_a_column_that_changed_is_refused() {
 }
 
 #[test]
-fn a_time_to_live_ends_whole_partitions() {
+fn a_time_to_live_drops_whole_partitions() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let schema = TableSchema { ttl_hours_or_months: 48, ..schema(PartitionBy::Day) };
@@ -608,7 +608,7 @@ fn a_time_to_live_ends_whole_partitions() {
     schema.ttl_hours_or_months = 24;
     storage.commit(vec![Change::ReplaceSchema(schema)]).unwrap();
     assert_eq!(days(&storage), [2, 3], "a shorter time takes effect at once");
-    // A row of the far future does not end what is younger than the clock says.
+    // A row in the far future does not expire data that is still young by the clock.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let today = now.as_micros() as i64 / DAY;
     append(&storage, &[(today * DAY, 6, None, None)]);
@@ -617,14 +617,14 @@ fn a_time_to_live_ends_whole_partitions() {
     assert_eq!(days(&storage), [today, today + 400]);
     drop(storage);
     assert_eq!(days(&open(&directory)), [today, today + 400]);
-    // Without the clock the newest row alone counts.
+    // Without the clock only the newest row counts.
     let storage = open_with(&directory, false);
     append(&storage, &[((today + 400) * DAY, 8, None, None)]);
     assert_eq!(days(&storage), [today + 400, today + 400]);
 }
 
 #[test]
-fn a_bulk_update_that_is_given_up_leaves_nothing() {
+fn an_aborted_bulk_update_leaves_no_files() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let change = Change::CreateTable(schema(PartitionBy::Day));
@@ -651,7 +651,7 @@ fn a_bulk_update_that_is_given_up_leaves_nothing() {
     drop(bulk);
     assert_eq!(files(), before);
     assert_eq!(rows_of(&table(&storage)), rows);
-    // Rows that came meanwhile are not lost: the rows must be found again.
+    // Rows added meanwhile are not lost: the update must find its rows again.
     let mut bulk = begin();
     bulk.push(&found.rows, &found.values).unwrap();
     drop(hold);

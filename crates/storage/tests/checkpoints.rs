@@ -1,5 +1,5 @@
-//! What a checkpoint costs and leaves behind: nothing is written twice, no file stays without
-//! a reference, and the storage's own thread asks for one when it should.
+//! Cost and leftovers of a checkpoint: nothing is written twice, no unreferenced file stays, and
+//! the background thread requests a checkpoint when it should.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -46,7 +46,7 @@ fn create(storage: &Storage, name: &str) -> u64 {
     storage.snapshot().table(name).unwrap().schema().id
 }
 
-/// A row per time, with this symbol.
+/// One row per timestamp, with this symbol.
 fn batch(times: &[i64], symbol: &str) -> RecordBatch {
     let times = times.iter().map(|ts| Some(*ts));
     let symbols = StringArray::from_iter_values(times.clone().map(|_| symbol));
@@ -72,7 +72,7 @@ fn import(storage: &Arc<Storage>, table: u64, portions: &[&[i64]]) {
     bulk.finish().unwrap();
 }
 
-/// The symbols of a table's rows, in the order of time.
+/// Symbols of a table's rows, in time order.
 fn symbols(storage: &Storage, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for slice in storage.snapshot().table(name).unwrap().slices().unwrap() {
@@ -100,7 +100,7 @@ fn wait_for(what: &str, is_done: impl Fn() -> bool) {
 }
 
 #[test]
-fn with_nothing_new_nothing_is_touched() {
+fn a_checkpoint_without_changes_touches_no_file() {
     for keep_generations in [1, 2] {
         let disk = SimVfs::new(1);
         let storage = open(&disk, StorageOptions { keep_generations, ..options() });
@@ -115,7 +115,7 @@ fn with_nothing_new_nothing_is_touched() {
 }
 
 #[test]
-fn rows_in_order_are_written_once() {
+fn rows_in_time_order_are_written_once() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, StorageOptions { segment_rows: 10, ..options() });
     create(&storage, "t");
@@ -124,7 +124,7 @@ fn rows_in_order_are_written_once() {
         let times: Vec<i64> = (part * 10..part * 10 + 10).collect();
         append(&storage, "t", &times, "a");
         storage.checkpoint().unwrap();
-        // Another table's checkpoint is none of its business.
+        // A checkpoint for another table does not touch this one.
         append(&storage, "other", &[part], "b");
         storage.checkpoint().unwrap();
     }
@@ -134,14 +134,14 @@ fn rows_in_order_are_written_once() {
 }
 
 #[test]
-fn a_start_finds_no_file_without_a_name() {
+fn a_start_finds_no_unreferenced_file() {
     for keep_generations in [1, 2] {
         let options = StorageOptions { keep_generations, segment_rows: 8, ..options() };
         let disk = SimVfs::new(1);
         let storage = open(&disk, options.clone());
         let table = create(&storage, "t");
         for round in 0..12 {
-            // Late rows, so that older segments are merged and written anew.
+            // Late rows, so that older segments are merged and rewritten.
             append(&storage, "t", &[round * 7 % 5, DAY + round, round], &format!("s{round}"));
             import(&storage, table, &[&[20 - round, DAY / 2]]);
             storage.checkpoint().unwrap();
@@ -153,7 +153,7 @@ fn a_start_finds_no_file_without_a_name() {
 }
 
 #[test]
-fn a_dictionary_stays_in_few_files() {
+fn a_dictionary_is_stored_in_few_files() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, options());
     create(&storage, "t");
@@ -171,7 +171,7 @@ fn a_dictionary_stays_in_few_files() {
 }
 
 #[test]
-fn a_manifest_names_what_changed() {
+fn a_manifest_edit_contains_only_changes() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, options());
     for table in 0..60 {
@@ -188,9 +188,10 @@ fn a_manifest_names_what_changed() {
     }
 }
 
-/// As far as it has come, up to the option: a process that ends soon leaves little.
+/// Fills at most as much as the log contains, up to the option: a short-lived process leaves small
+/// files.
 #[test]
-fn the_log_is_filled_ahead_in_sync_mode_alone() {
+fn the_log_is_preallocated_only_in_sync_mode() {
     for (commit_mode, ahead) in [(CommitMode::Sync, true), (CommitMode::NoSync, false)] {
         let disk = SimVfs::new(1);
         let options = StorageOptions { log_prewrite_bytes: 100_000, commit_mode, ..options() };
@@ -202,7 +203,7 @@ fn the_log_is_filled_ahead_in_sync_mode_alone() {
         for row in 0..100 {
             append(&storage, "t", &[row], "a");
         }
-        // A header and a block for each commit.
+        // A header, and a block per commit.
         let (written, found) = (102 * 4_096, len(&disk, &log));
         let most = if ahead { written + 100_000 } else { written };
         assert!((written..=most).contains(&found), "{commit_mode:?}: {found} bytes");
@@ -211,7 +212,7 @@ fn the_log_is_filled_ahead_in_sync_mode_alone() {
 }
 
 #[test]
-fn a_closed_storage_says_so_to_every_caller() {
+fn a_closed_storage_returns_closed_to_every_caller() {
     let storage = open(&SimVfs::new(1), options());
     let table = create(&storage, "t");
     storage.close().unwrap();
@@ -224,12 +225,12 @@ fn a_closed_storage_says_so_to_every_caller() {
     for error in closed {
         assert_eq!(error.code, ErrorCode::Closed, "{error}");
     }
-    // Closing twice is fine.
+    // Closing twice is allowed.
     storage.close().unwrap();
 }
 
 #[test]
-fn an_identifier_that_is_taken_is_refused() {
+fn an_identifier_in_use_is_refused() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, options());
     let table = create(&storage, "t");
@@ -242,7 +243,7 @@ fn an_identifier_that_is_taken_is_refused() {
 }
 
 #[test]
-fn segments_of_one_import_that_overlap_are_joined_by_themselves() {
+fn overlapping_segments_of_one_import_are_joined_in_the_background() {
     let small = StorageOptions { bulk_memory_bytes: 1_000, background: true, ..options() };
     let storage = open(&SimVfs::new(1), small);
     let table = create(&storage, "t");

@@ -1,7 +1,7 @@
-//! Roots written by earlier versions open in this one, and hold what was written (`roots/`).
+//! Roots written by earlier versions open in this one with their content (`roots/`).
 //!
 //! `TIDEMARK_WRITE_ROOT=1 cargo test --release -p tidemark-storage --test compat` writes the root
-//! of the present version: once per format version, before it is released.
+//! of the current version: once per format version, before it is released.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -24,7 +24,7 @@ use tidemark_vfs::{RealVfs, Vfs};
 const HOUR: i64 = 3_600_000_000;
 const ROWS: i64 = 60;
 
-/// From the folder of the crate, where cargo runs tests: clones share what they compile.
+/// Relative to the crate directory, where cargo runs tests: clones share compiled binaries.
 fn roots() -> PathBuf {
     PathBuf::from("tests/roots")
 }
@@ -54,7 +54,7 @@ fn schema(name: &str, timed: bool) -> TableSchema {
     TableSchema { timestamp: timed.then_some(0), partition_by, ..schema }
 }
 
-/// Row `id`: every third arrives some hours late; all other cells follow from the id.
+/// Timestamp of row `id`: every third row is some hours late; all other cells follow from the id.
 fn time_of(id: i64) -> i64 {
     id * HOUR - if id % 3 == 0 { 7 * HOUR / 2 } else { 0 } + 40 * HOUR
 }
@@ -86,9 +86,9 @@ fn append(storage: &Storage, name: &str, ids: std::ops::Range<i64>) {
     storage.commit(vec![Change::Append { table, schema_version, batch: batch(ids) }]).unwrap();
 }
 
-/// Every kind of file and of record: segments and symbols of three manifests, one of them a base,
-/// a bulk write, a dropped table, Parquet files, a detached partition that comes back, updated
-/// rows, a log to replay.
+/// Covers every kind of file and record: segments and symbols of three manifests (one of them a
+/// base), a bulk write, a dropped table and Parquet files. Also a detached and reattached
+/// partition, updated rows and a log to replay.
 fn write_root(root: &Path) {
     let storage = open(root);
     for (name, timed) in [("timed", true), ("plain", false), ("dropped", true)] {
@@ -115,7 +115,7 @@ fn write_root(root: &Path) {
     append(&storage, "plain", 40..ROWS);
 }
 
-/// Leaves the rows as they are.
+/// Does not change the rows.
 fn change_and_change_back(storage: &Arc<Storage>) {
     let timed = storage.snapshot().table("timed").unwrap();
     let (table, floors) = (timed.schema().id, timed.partition_list());
@@ -183,7 +183,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn roots_of_earlier_versions_open() {
+fn roots_of_earlier_versions_can_be_opened() {
     let (major, minor) = FORMAT_VERSION;
     if std::env::var_os("TIDEMARK_WRITE_ROOT").is_some() {
         let root = roots().join(format!("v{major}.{minor}"));
@@ -198,7 +198,7 @@ fn roots_of_earlier_versions_open() {
         let storage = open(directory.path());
         assert_eq!(storage.repairs(), [] as [String; 0], "an old root is no damaged one");
         check(&storage);
-        // It goes on as a root of this version.
+        // It continues as a root of this version.
         append(&storage, "plain", ROWS..ROWS + 1);
         storage.close().unwrap();
         drop(storage);
@@ -215,7 +215,7 @@ fn roots_of_earlier_versions_open() {
 }
 
 #[test]
-fn a_root_whose_format_cannot_be_read_opens_and_says_so() {
+fn a_root_with_an_unreadable_format_file_opens_and_reports_a_repair() {
     let directory = tempfile::tempdir().unwrap();
     open(directory.path()).close().unwrap();
     let format = directory.path().join("db/FORMAT");
@@ -230,7 +230,7 @@ fn a_root_whose_format_cannot_be_read_opens_and_says_so() {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_nothing_changes() {
+fn a_newer_format_is_refused_without_changing_the_root() {
     let (major, minor) = FORMAT_VERSION;
     for (newer, shown) in [((major, minor + 1), "minor"), ((major + 1, 0), "major")] {
         let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Damage on real files: isolated, named, never read as data; copies that can be restored; a disk
-//! without room.
+//! Damage on real files: isolated, named, never read as data. Also backups that can be restored,
+//! and a full disk.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -45,7 +45,7 @@ fn create(storage: &Storage, name: &str) -> u64 {
     storage.snapshot().table(name).unwrap().schema().id
 }
 
-/// Rows of one day; every identifier is odd, so that a made-up zero is never one of them.
+/// Rows of one day. Every identifier is odd, so that an invented zero is never one of them.
 fn batch(day: i64, rows: i64) -> RecordBatch {
     let times = (0..rows).map(|row| Some(day * DAY + row)).collect::<TimestampMicrosecondArray>();
     let ids = (0..rows).map(|row| Some(2 * row + 1)).collect::<Int64Array>();
@@ -66,7 +66,7 @@ fn bulk(storage: &Arc<Storage>, table: u64, day: i64, rows: i64) {
     bulk.finish().unwrap();
 }
 
-/// The sum of all identifiers.
+/// Sum of all identifiers.
 fn sum(storage: &Storage, name: &str) -> EngineResult<i64> {
     let faults = tidemark_vfs::faults();
     let mut sum = 0;
@@ -103,7 +103,7 @@ fn flip(path: &Path, at: u64) {
 }
 
 #[test]
-fn a_damaged_segment_takes_one_table_and_its_partition_can_go() {
+fn a_damaged_segment_affects_one_table_and_its_partition_can_be_dropped() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     let (bad, good) = (create(&storage, "bad"), create(&storage, "good"));
@@ -135,7 +135,7 @@ fn a_damaged_segment_takes_one_table_and_its_partition_can_go() {
 }
 
 #[test]
-fn the_check_of_an_unused_root_finds_every_kind_and_changes_nothing() {
+fn checking_an_unused_root_finds_damage_in_every_file_and_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     let table = create(&storage, "t");
@@ -160,7 +160,7 @@ fn the_check_of_an_unused_root_finds_every_kind_and_changes_nothing() {
         let name = path.file_name().unwrap().to_str().unwrap();
         let at = match name {
             "reserve" => continue,
-            // The first record behind the header's block.
+            // The first record after the header block.
             log if is_log(log) => 4_096 + 70,
             _ => content.len() as u64 / 2,
         };
@@ -171,8 +171,8 @@ fn the_check_of_an_unused_root_finds_every_kind_and_changes_nothing() {
         let spoiled = std::fs::read(path).unwrap();
         let found = check_root(&vfs).unwrap();
         assert_eq!(std::fs::read(path).unwrap(), spoiled);
-        // Old logs that no generation needs, and the log before the current manifest, say
-        // nothing any more.
+        // Damage in old logs that no generation needs, and in the log before the current manifest,
+        // is not reported.
         if !is_log(name) {
             assert!(found.iter().any(|damage| damage.what.contains(name)), "{name}: {found:?}");
         }
@@ -183,7 +183,8 @@ fn the_check_of_an_unused_root_finds_every_kind_and_changes_nothing() {
     assert_eq!(check_root(&vfs).unwrap(), []);
 }
 
-/// A segment file cut under running readers: an error, never a zero, and the process lives.
+/// Cuts a segment file under running readers: they get an error, never a zero, and the process
+/// survives.
 #[test]
 fn a_cut_segment_is_an_error_and_never_a_zero() {
     if std::env::var_os(CHILD).is_some() {
@@ -199,7 +200,7 @@ fn a_cut_segment_is_an_error_and_never_a_zero() {
 
 /// A file cut within a page raises no fault there: the rest of the page reads as zeros.
 #[test]
-fn a_segment_cut_within_a_page_is_an_error_for_the_next_reader() {
+fn a_segment_cut_within_a_page_fails_the_next_reader() {
     const ROWS: i64 = 20_000;
     for missing in [1, 20, 4_000, 5_000, 100_000] {
         let directory = tempfile::tempdir().unwrap();
@@ -277,7 +278,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Lets the other threads end, also when this one fails.
+/// Stops the other threads, even if this one fails.
 struct StopWhenDone<'a>(&'a AtomicBool);
 
 impl Drop for StopWhenDone<'_> {
@@ -287,7 +288,7 @@ impl Drop for StopWhenDone<'_> {
 }
 
 #[test]
-fn a_copy_made_while_writing_is_a_root_of_one_moment() {
+fn a_backup_made_during_writes_is_a_consistent_root() {
     let directory = tempfile::tempdir().unwrap();
     let storage = open(directory.path());
     create(&storage, "t");
@@ -297,7 +298,7 @@ fn a_copy_made_while_writing_is_a_root_of_one_moment() {
         scope.spawn(|| {
             let mut day = 0;
             while !stop.load(Ordering::Acquire) {
-                // Both tables in one commit: a copy holds both or neither.
+                // Both tables in one commit: a copy contains both or neither.
                 let snapshot = storage.snapshot();
                 let changes = ["t", "u"].map(|name| {
                     let table = snapshot.table(name).unwrap();
@@ -340,7 +341,7 @@ fn a_copy_made_while_writing_is_a_root_of_one_moment() {
 }
 
 #[test]
-fn writes_stop_before_the_disk_is_full_and_go_on_by_themselves() {
+fn writes_stop_before_the_disk_is_full_and_resume_by_themselves() {
     let vfs = SimVfs::new(1);
     let options =
         StorageOptions { disk_watermark_bytes: Some(64 << 10), disk_reserve_bytes: 0, ..options() };
@@ -362,7 +363,7 @@ fn writes_stop_before_the_disk_is_full_and_go_on_by_themselves() {
         storage.begin_bulk(BulkTarget::Existing(table)).unwrap_err().code,
         ErrorCode::DiskFull
     );
-    // Reading, and making room, go on.
+    // Reads and transactions that free space still succeed.
     assert_eq!(sum(&storage, "t").unwrap(), 100);
     storage.commit(vec![Change::Truncate(table)]).unwrap();
     vfs.heal();
@@ -377,7 +378,7 @@ fn writes_stop_before_the_disk_is_full_and_go_on_by_themselves() {
 }
 
 #[test]
-fn a_file_that_could_not_be_mapped_once_is_read_the_next_time() {
+fn a_file_that_failed_to_map_is_read_on_the_next_attempt() {
     let disk = SimVfs::new(1);
     let storage = Storage::open(Arc::new(disk.clone()) as Arc<dyn Vfs>, options()).unwrap();
     let table = create(&storage, "t");
@@ -388,7 +389,7 @@ fn a_file_that_could_not_be_mapped_once_is_read_the_next_time() {
             storage.convert_partitions(table, &[0], PartitionFormat::Parquet).unwrap();
             storage.checkpoint().unwrap();
         }
-        // What is open already is not mapped again.
+        // A segment that is already open is not mapped again.
         let copy = disk.kill(1);
         copy.plant(SimFault::FailMap { path: ending.to_owned() });
         let storage = Storage::open(Arc::new(copy) as Arc<dyn Vfs>, options()).unwrap();

@@ -1,5 +1,5 @@
-//! DEDUP UPSERT KEYS against a naive model: whatever is delivered again, in whatever portions,
-//! of rows with equal keys the last one is there, and nothing else is lost.
+//! DEDUP UPSERT KEYS against a naive model: however rows are redelivered, among rows with equal
+//! keys the last one is kept, and nothing else is lost.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -20,7 +20,7 @@ use tidemark_vfs::{SimVfs, Vfs};
 
 const HOUR: i64 = 3_600_000_000;
 
-/// Timestamp, symbol, text, number, and the order of arrival as payload.
+/// Timestamp, symbol, string, number, and the arrival order as payload.
 type Row = (i64, Option<u8>, Option<u8>, Option<i64>, i64);
 
 struct Random(u64);
@@ -87,7 +87,7 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
-/// The payloads with their timestamps, in the table's order.
+/// Payloads with their timestamps, in table order.
 fn read(storage: &Storage) -> Vec<(i64, i64)> {
     let table = storage.snapshot().table("readings").unwrap();
     let mut rows = Vec::new();
@@ -131,7 +131,7 @@ impl Model {
     }
 }
 
-/// A client that delivers rows again and again.
+/// A client that redelivers rows.
 struct Client {
     random: Random,
     arrivals: i64,
@@ -183,7 +183,7 @@ fn append(storage: &Storage, portions: &[Vec<Row>]) {
     storage.commit(portions.iter().map(change).collect()).unwrap();
 }
 
-/// Gives some rows another number, which may be a key: UPDATE does not enforce keys.
+/// Changes the number of some rows, which may be a key: UPDATE does not enforce keys.
 fn update(storage: &Storage, model: &mut Model, random: &mut Random) {
     let base = storage.snapshot().table("readings").unwrap();
     let number = (random.below(3) > 0).then(|| random.below(3) as i64);
@@ -207,7 +207,7 @@ fn update(storage: &Storage, model: &mut Model, random: &mut Random) {
     storage.commit(vec![Change::Update(update)]).unwrap();
 }
 
-/// Some rows go, and do not bring back what they replaced.
+/// Deletes some rows, which must not bring back rows they replaced.
 fn delete(storage: &Storage, model: &mut Model, random: &mut Random) {
     let base = storage.snapshot().table("readings").unwrap();
     let (mut rows, mut arrivals) = (Vec::new(), Vec::new());
@@ -274,13 +274,13 @@ fn deliver(seed: u64) {
 }
 
 #[test]
-fn of_equal_keys_the_last_row_is_there() {
+fn the_last_row_of_equal_keys_is_kept() {
     let seeds = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     seeds.map_or(0..60, |seed: u64| seed..seed + 1).for_each(deliver);
 }
 
 #[test]
-fn one_timestamp_with_many_keys_is_resolved() {
+fn many_keys_at_one_timestamp_are_resolved() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     storage.commit(vec![Change::CreateTable(schema(&[1, 4]))]).unwrap();
@@ -297,7 +297,7 @@ fn one_timestamp_with_many_keys_is_resolved() {
 }
 
 #[test]
-fn keys_that_change_during_a_bulk_write_refuse_it() {
+fn a_bulk_write_is_refused_if_the_keys_changed_meanwhile() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     storage.commit(vec![Change::CreateTable(schema(&[]))]).unwrap();
@@ -314,7 +314,7 @@ fn keys_that_change_during_a_bulk_write_refuse_it() {
 }
 
 #[test]
-fn keys_must_be_columns_with_the_timestamp_among_them() {
+fn keys_must_be_existing_columns_including_the_timestamp() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     for keys in [vec![2], vec![1, 99]] {
@@ -338,9 +338,9 @@ fn set_numbers(storage: &Storage, number: i64) {
     storage.commit(vec![Change::Update(update)]).unwrap();
 }
 
-/// Whenever checkpoints and starts come between.
+/// With every combination of checkpoints and restarts in between.
 #[test]
-fn rows_that_an_update_of_keys_makes_alike_stay_until_a_row_with_that_key_comes() {
+fn rows_with_keys_made_equal_by_an_update_stay_until_a_new_row_has_that_key() {
     const STEPS: u32 = 5;
     let row = |ts, number, arrival| vec![vec![(ts, None, None, Some(number), arrival)]];
     for checkpoints in 0..1_u64 << STEPS {
@@ -377,9 +377,9 @@ fn rows_that_an_update_of_keys_makes_alike_stay_until_a_row_with_that_key_comes(
     }
 }
 
-/// A manifest holds no keys: what a detached partition's rows replace is settled before.
+/// A manifest contains no keys: replaced rows of a detached partition are resolved before.
 #[test]
-fn rows_that_were_replaced_stay_so_in_a_detached_partition() {
+fn replaced_rows_do_not_reappear_in_a_detached_partition() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     storage.commit(vec![Change::CreateTable(schema(&[1]))]).unwrap();

@@ -55,7 +55,7 @@ const TYPES: &[SqlType] = &[
     SqlType::DoubleArray(3),
 ];
 
-/// The cells of these rows: every fifth is null, where the type has null.
+/// Cells of these rows: every fifth is null, if the type has null.
 fn cells(sql_type: SqlType, ids: &[i64]) -> ArrayRef {
     let filled = |id: &i64| (!sql_type.is_nullable() || id % 5 != 0).then_some(*id);
     let texts = || ids.iter().map(|id| filled(id).map(text)).collect::<StringViewArray>();
@@ -171,14 +171,14 @@ fn column(table: &TableSnapshot, index: usize) -> ArrayRef {
     concat(&parts).unwrap()
 }
 
-/// Every cell of every row.
+/// Compares every cell of every row.
 fn check(storage: &Arc<Storage>, ids: &[i64], when: &str) {
     let table = table(storage);
     assert_eq!(table.row_count().unwrap(), ids.len() as u64, "{when}");
     assert_eq!(*column(&table, 1), *(Arc::new(Int64Array::from(ids.to_vec())) as ArrayRef));
     for (index, sql_type) in TYPES.iter().enumerate() {
         let (found, expected) = (column(&table, index + 2), cells(*sql_type, ids));
-        // Dictionaries differ; the texts count.
+        // Dictionaries differ; only the strings must be equal.
         let (found, expected) = match sql_type {
             SqlType::Symbol => {
                 (cast(&found, &DataType::Utf8).unwrap(), cast(&expected, &DataType::Utf8).unwrap())
@@ -195,7 +195,7 @@ fn floors(storage: &Arc<Storage>, parquet: bool) -> Vec<i64> {
 }
 
 #[test]
-fn every_type_survives_every_form() {
+fn every_type_survives_every_storage_form() {
     let directory = TempDir::new().unwrap();
     let mut storage = open(&directory);
     let id = create(&storage).schema().id;
@@ -255,7 +255,7 @@ fn every_type_survives_every_form() {
 }
 
 #[test]
-fn a_conversion_refuses_what_is_not_there_and_changes_nothing() {
+fn converting_a_missing_partition_is_refused_and_changes_nothing() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let id = create(&storage).schema().id;
@@ -265,7 +265,7 @@ fn a_conversion_refuses_what_is_not_there_and_changes_nothing() {
     assert!(error.message.contains("'1970-01-02' does not exist"), "{error}");
     assert!(floors(&storage, true).is_empty());
     check(&storage, &[1, 2, 3], "after the refusal");
-    // In the format it is in already: nothing to do.
+    // Already in this format: nothing to do.
     storage.convert_partitions(id, &[0], PartitionFormat::Native).unwrap();
     storage.convert_partitions(id, &[0], PartitionFormat::Parquet).unwrap();
     let files = table(&storage).partition_list();
@@ -297,13 +297,13 @@ fn updated_rows_of_a_parquet_file_become_native() {
     storage.checkpoint().unwrap();
     assert!(floors(&storage, true).is_empty());
     assert_eq!(*column(&table(&storage), 1), *expected());
-    // Updated rows that no checkpoint has written yet go into the new file.
+    // Updated rows that no checkpoint has written yet are written to the new file.
     storage.convert_partitions(id, &[0], PartitionFormat::Parquet).unwrap();
     assert_eq!(*column(&table(&storage), 1), *expected());
 }
 
 #[test]
-fn a_flipped_bit_of_a_parquet_file_is_found() {
+fn a_flipped_bit_in_a_parquet_file_is_detected() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let id = create(&storage).schema().id;

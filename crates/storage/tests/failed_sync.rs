@@ -1,4 +1,4 @@
-//! A sync that failed is never taken for a success, and the database mends itself: what may be
+//! A failed sync never counts as a success, and the database recovers by itself: data that may be
 //! lost is written to other files, in every commit mode and without a restart.
 
 #![allow(
@@ -65,7 +65,7 @@ fn bulk(storage: &Arc<Storage>, table: u64, first: i64) {
     bulk.finish().unwrap();
 }
 
-/// Rows of a table, all of them read.
+/// Number of rows of a table, after reading all of them.
 fn rows(storage: &Storage, name: &str) -> EngineResult<usize> {
     let mut count = 0;
     for slice in storage.snapshot().table(name).unwrap().slices()? {
@@ -75,7 +75,7 @@ fn rows(storage: &Storage, name: &str) -> EngineResult<usize> {
     Ok(count)
 }
 
-/// Whatever a power loss leaves, it opens without damage and with these rows.
+/// Every possible state after a power loss opens without damage and with these rows.
 fn survives_power_loss(vfs: &SimVfs, mode: CommitMode, expected: usize) {
     for seed in 0..40 {
         let storage = open(&vfs.power_loss(seed), mode);
@@ -86,7 +86,7 @@ fn survives_power_loss(vfs: &SimVfs, mode: CommitMode, expected: usize) {
 }
 
 #[test]
-fn a_failed_flush_of_the_log_is_mended_and_writes_go_on() {
+fn a_failed_log_sync_is_repaired_and_writes_continue() {
     for mode in MODES {
         let vfs = SimVfs::new(1);
         let storage = open(&vfs, mode);
@@ -94,7 +94,7 @@ fn a_failed_flush_of_the_log_is_mended_and_writes_go_on() {
         append(&storage, "t", 0).unwrap();
         storage.flush().unwrap();
         fail_sync(&vfs, ".log");
-        // In `sync` mode the commit itself fails, and was never there.
+        // In `sync` mode the commit itself fails, and leaves nothing.
         let acknowledged = append(&storage, "t", 100).is_ok();
         assert_eq!(acknowledged, mode != CommitMode::Sync);
         storage.flush().unwrap();
@@ -110,7 +110,7 @@ fn a_failed_flush_of_the_log_is_mended_and_writes_go_on() {
 }
 
 #[test]
-fn a_flush_is_no_success_until_what_was_lost_is_written_elsewhere() {
+fn a_flush_succeeds_only_after_lost_data_is_written_elsewhere() {
     for mode in [CommitMode::Async, CommitMode::NoSync] {
         let vfs = SimVfs::new(7);
         let storage = open(&vfs, mode);
@@ -120,7 +120,7 @@ fn a_flush_is_no_success_until_what_was_lost_is_written_elsewhere() {
         append(&storage, "t", 100).unwrap();
         fail_sync(&vfs, ".log");
         fail_sync(&vfs, "manifest.");
-        // Neither the log nor the checkpoint that was to stand in for it.
+        // Both the log and the checkpoint that replaces it fail.
         assert_eq!(storage.flush().unwrap_err().code, ErrorCode::Io, "{mode:?}");
         storage.flush().unwrap();
         survives_power_loss(&vfs, mode, 20);
@@ -128,7 +128,7 @@ fn a_flush_is_no_success_until_what_was_lost_is_written_elsewhere() {
 }
 
 #[test]
-fn a_checkpoint_does_not_trust_the_log_that_it_could_not_sync() {
+fn a_checkpoint_does_not_fall_back_to_a_log_it_failed_to_sync() {
     let mode = CommitMode::NoSync;
     let vfs = SimVfs::new(2);
     let storage = open(&vfs, mode);
@@ -140,7 +140,7 @@ fn a_checkpoint_does_not_trust_the_log_that_it_could_not_sync() {
     storage.checkpoint().unwrap();
     assert!(vfs.sync_has_failed());
     survives_power_loss(&vfs, mode, 20);
-    // The generation before misses what the failed sync took: it must not take this one's place.
+    // The previous generation lacks the data of the failed sync: it must not serve as a fallback.
     let manifests: Vec<String> =
         vfs.files().into_iter().filter(|path| path.starts_with("db/manifest.")).collect();
     assert_eq!(manifests.len(), 2, "{manifests:?}"); // An edit and its base.
@@ -150,7 +150,7 @@ fn a_checkpoint_does_not_trust_the_log_that_it_could_not_sync() {
 }
 
 #[test]
-fn a_bulk_segment_whose_sync_failed_is_written_to_another_file() {
+fn a_bulk_segment_whose_sync_failed_is_rewritten_to_another_file() {
     for mode in [CommitMode::Async, CommitMode::NoSync] {
         for by_checkpoint in [false, true] {
             let vfs = SimVfs::new(3);
@@ -166,7 +166,7 @@ fn a_bulk_segment_whose_sync_failed_is_written_to_another_file() {
             let before = newest();
             fail_sync(&vfs, &before);
             if by_checkpoint { storage.checkpoint() } else { storage.flush() }.unwrap();
-            // In `async` mode it was synced before its record.
+            // In `async` mode the segment was synced before its record.
             assert_eq!(vfs.sync_has_failed(), newest() != before, "{mode:?}");
             assert_eq!(rows(&storage, "t").unwrap(), 20);
             survives_power_loss(&vfs, mode, 20);
@@ -175,7 +175,7 @@ fn a_bulk_segment_whose_sync_failed_is_written_to_another_file() {
 }
 
 #[test]
-fn rows_that_are_nowhere_any_more_make_one_table_damaged() {
+fn rows_lost_in_every_file_damage_only_their_table() {
     let vfs = SimVfs::new(4);
     let storage = open(&vfs, CommitMode::NoSync);
     let table = create(&storage, "lost");
@@ -184,7 +184,7 @@ fn rows_that_are_nowhere_any_more_make_one_table_damaged() {
     bulk(&storage, table, 0);
     let segment = vfs.files().into_iter().find(|path| path.ends_with(".seg")).unwrap();
     fail_sync(&vfs, &segment);
-    // The kernel let go of the page that it could not write.
+    // The kernel dropped the page that it could not write.
     vfs.spoil(&segment, |bytes| bytes[64..80].fill(0)).unwrap();
     storage.flush().unwrap();
     let damages = storage.snapshot().damages();
@@ -200,7 +200,7 @@ fn rows_that_are_nowhere_any_more_make_one_table_damaged() {
 }
 
 #[test]
-fn while_no_sync_works_writes_are_refused_and_then_go_on() {
+fn writes_are_refused_while_every_sync_fails_and_resume_afterwards() {
     for mode in [CommitMode::Async, CommitMode::NoSync] {
         let vfs = SimVfs::new(5);
         let storage = open(&vfs, mode);
@@ -225,7 +225,7 @@ fn while_no_sync_works_writes_are_refused_and_then_go_on() {
 }
 
 #[test]
-fn a_database_with_nothing_to_mend_is_left_alone() {
+fn a_database_that_needs_no_repair_writes_no_manifest() {
     let vfs = SimVfs::new(11);
     let options = StorageOptions { background: true, ..options(CommitMode::Async) };
     let storage = Storage::open(Arc::new(vfs.clone()), options).unwrap();
@@ -236,7 +236,7 @@ fn a_database_with_nothing_to_mend_is_left_alone() {
         files.filter(|path| path.starts_with("db/manifest.")).collect::<Vec<_>>()
     };
     let before = manifests();
-    // Longer than a mending takes to begin.
+    // Longer than the delay before a repair.
     std::thread::sleep(std::time::Duration::from_millis(1_300));
     assert_eq!(manifests(), before);
 }

@@ -1,5 +1,5 @@
-//! Followed tables: what was added is reported commit by commit, what changed in stretches of
-//! time, and a consumer that applies the reports holds the table's rows, whatever happens.
+//! Followed tables: added rows are reported commit by commit, other changes as time ranges. A
+//! consumer that applies the reports always ends up with the table's rows.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
@@ -90,7 +90,7 @@ fn rows_of(table: &TableSnapshot, ranges: &[TimeRange]) -> Vec<Row> {
     read(table, ranges).into_iter().map(|(_, row)| row).collect()
 }
 
-/// What is reported next: rows and the position after them, or stretches of time.
+/// Returns the next report: rows and the position after them, or time ranges.
 fn reported(storage: &Storage, table: TableId, after: u64) -> (Vec<Row>, u64, Vec<TimeRange>) {
     match storage.next_change(&storage.snapshot(), table, after, false).unwrap() {
         NextChange::Added(added) => (rows_of(&added.table, &[EVER]), added.txn, Vec::new()),
@@ -137,7 +137,7 @@ fn import(storage: &Arc<Storage>, table: TableId, rows: &[Row]) -> u64 {
 }
 
 #[test]
-fn what_is_added_is_reported_commit_by_commit_until_memory_forgets_it() {
+fn added_rows_are_reported_per_commit_while_they_are_in_memory() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", false);
@@ -174,7 +174,7 @@ fn what_is_added_is_reported_commit_by_commit_until_memory_forgets_it() {
 }
 
 #[test]
-fn what_changed_is_reported_in_stretches_of_time() {
+fn changed_rows_are_reported_as_time_ranges() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", false);
@@ -194,12 +194,12 @@ fn what_changed_is_reported_in_stretches_of_time() {
         next(commit(&storage, change), &[range(DAY, 2 * DAY - 1)]);
     }
     next(commit(&storage, Change::Truncate(table)), &[EVER]);
-    // Rows that were added before it in the same look are reported as they were, then what changed.
+    // Rows added before a change in the same poll are reported first, then the change.
     let before = append(&storage, table, &[(50, 1)]);
     let after = update(&storage, table, |row| row.0 == 50, 2);
     assert_eq!(reported(&storage, table, at), (vec![(50, 1)], before, vec![]));
     assert_eq!(reported(&storage, table, before), (vec![], after, vec![range(50, 50)]));
-    // A transaction that changes and adds.
+    // A transaction that changes and adds rows.
     let schema_version = shown(&storage, table).schema().version;
     let rows = Change::Append { table, schema_version, batch: batch(&[(60, 1)]) };
     let clear = Change::Clear { table, ranges: vec![range(50, 50)] };
@@ -211,7 +211,7 @@ fn what_changed_is_reported_in_stretches_of_time() {
 }
 
 #[test]
-fn imports_are_reported_as_rows_until_their_segments_are_merged() {
+fn imported_rows_are_reported_until_their_segments_are_merged() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", false);
@@ -228,7 +228,7 @@ fn imports_are_reported_as_rows_until_their_segments_are_merged() {
 }
 
 #[test]
-fn rows_that_replace_others_are_reported_in_stretches_of_time() {
+fn rows_that_replace_others_are_reported_as_time_ranges() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", true);
@@ -247,7 +247,7 @@ fn rows_that_replace_others_are_reported_in_stretches_of_time() {
 }
 
 #[test]
-fn what_memory_has_no_room_for_is_reported_in_stretches_of_time() {
+fn commits_that_exceed_the_memory_limit_are_reported_as_time_ranges() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory, 4_096);
     let table = create(&storage, "t", false);
@@ -261,7 +261,7 @@ fn what_memory_has_no_room_for_is_reported_in_stretches_of_time() {
     assert_eq!((ranges[0].lo, ranges.last().unwrap().hi), (0, 991));
     let (rows, txn, ranges) = reported(&storage, table, last - 2);
     assert_eq!((rows, txn, ranges), (vec![(980, 98), (990, 99)], last, vec![]));
-    // One that is larger than all of the room.
+    // A commit larger than the whole memory limit.
     let many: Vec<Row> = (0..10_000).map(|number| (2_000 + number, number)).collect();
     append(&storage, table, &many);
     let (rows, _, ranges) = reported(&storage, table, last);
@@ -269,7 +269,7 @@ fn what_memory_has_no_room_for_is_reported_in_stretches_of_time() {
 }
 
 #[test]
-fn after_a_lost_transaction_any_row_may_be_another_one() {
+fn a_lost_transaction_is_reported_as_a_change_of_all_rows() {
     let directory = TempDir::new().unwrap();
     let options = StorageOptions { background: false, ..StorageOptions::default() };
     let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
@@ -283,7 +283,7 @@ fn after_a_lost_transaction_any_row_may_be_another_one() {
     let logs = std::fs::read_dir(directory.path().join("db/log")).unwrap();
     let log = logs.map(|entry| entry.unwrap().path()).next().unwrap();
     let mut bytes = std::fs::read(&log).unwrap();
-    // Each of these transactions has a block of its own, after that of the file.
+    // Each of these transactions has its own block, after the file's header block.
     let block = lost as usize * 4_096;
     assert_eq!(&bytes[block..block + 3], b"TDM");
     bytes[block + 100] ^= 0xff;
@@ -312,7 +312,7 @@ impl Random {
     }
 }
 
-/// What holds the rows that it was reported.
+/// Applies reports to its own copy of the rows.
 #[derive(Default)]
 struct Consumer {
     at: u64,
@@ -320,7 +320,7 @@ struct Consumer {
 }
 
 impl Consumer {
-    /// Takes one change; false where there is none.
+    /// Applies one change; returns false if none exists.
     fn take(&mut self, storage: &Storage, table: TableId) -> bool {
         let snapshot = storage.snapshot();
         match storage.next_change(&snapshot, table, self.at, false).unwrap() {
@@ -387,7 +387,7 @@ fn history(seed: u64) {
                 consumer.take(&storage, table);
             }
         }
-        // The first one keeps up, the second falls behind, the third is away until the end.
+        // The first consumer keeps up, the second falls behind, the third is absent until the end.
         while consumers[0].take(&storage, table) {}
     }
     let mut expected = rows_of(&shown(&storage, table), &[EVER]);
@@ -400,7 +400,7 @@ fn history(seed: u64) {
 }
 
 #[test]
-fn who_applies_what_is_reported_has_the_rows_of_the_table() {
+fn a_consumer_that_applies_all_reports_has_the_rows_of_the_table() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     seed.map_or(0..60, |seed: u64| seed..seed + 1).for_each(history);
 }

@@ -1,5 +1,5 @@
-//! Late rows of one import: whatever order its batches come in, however little memory it has, the
-//! rows come back by their time, then by their arrival, with all their cells.
+//! Late rows of one import: whatever the order of its batches and however little memory it has, the
+//! rows are returned by time, then by arrival, with all their cells.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// Timestamp and number of arrival; the other cells follow from the number.
+/// Timestamp and arrival number; the other cells follow from the number.
 type Row = (i64, i64);
 
 fn open(disk: &SimVfs, bulk_memory_bytes: usize) -> Arc<Storage> {
@@ -80,7 +80,8 @@ fn text(arrival: i64) -> Option<String> {
     }
 }
 
-/// Null in some thousands of consecutive rows and nowhere else, so that segments without exist.
+/// Null in some thousands of consecutive rows and nowhere else, so that segments without nulls
+/// exist.
 fn number(arrival: i64) -> Option<f64> {
     (arrival / 2_000 % 3 != 0 || arrival % 3 != 0).then_some(arrival as f64 / 4.0)
 }
@@ -104,7 +105,7 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
-/// All rows in the table's order, each with the cells that it should have.
+/// All rows in table order, after checking their cells.
 fn read(storage: &Storage) -> Vec<Row> {
     let table = storage.snapshot().table("t").unwrap();
     let mut found = Vec::new();
@@ -132,7 +133,7 @@ fn read(storage: &Storage) -> Vec<Row> {
     found
 }
 
-/// The times of a batch: in order, some late, all anywhere, or one ahead of all others.
+/// Timestamps of a batch: in order, some late, all random, or one ahead of all others.
 fn times(random: &mut Random, newest: &mut i64) -> Vec<i64> {
     let most = [3, 200, 4_000][random.below(3) as usize];
     let count = 1 + random.below(most) as i64;
@@ -189,15 +190,15 @@ fn round(seed: u64) {
 }
 
 #[test]
-fn late_rows_of_an_import_find_their_place() {
+fn late_rows_of_an_import_are_returned_in_time_order() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     seed.map_or(0..60, |seed: u64| seed..seed + 1).for_each(round);
 }
 
-/// 5 % of the rows are late by less than the lag, and there is room for the lag: no two segments
-/// share an instant, and a checkpoint has nothing to merge.
+/// 5 % of the rows are late by less than the lag, and memory suffices for the lag: no two segments
+/// overlap, and a checkpoint has nothing to merge.
 #[test]
-fn rows_within_the_lag_leave_no_overlap() {
+fn rows_within_the_lag_cause_no_overlapping_segments() {
     let mut random = Random(5);
     let storage = open(&SimVfs::new(1), 96 << 20);
     let mut schema = schema(true, &mut random);

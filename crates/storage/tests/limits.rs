@@ -1,4 +1,4 @@
-//! Each limit is hit once: the error names it with its unit, and the table goes on as it was.
+//! Hits each limit once: the error names it with its unit, and the table is unchanged and usable.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ use tidemark_vfs::{RealVfs, Vfs};
 
 const DAY: i64 = 86_400_000_000;
 
-/// One array of so many rows of two elements.
+/// An array of this many rows of two elements.
 fn array(rows: i32) -> ArrayRef {
     let mut builder = DoubleArrayBuilder::new(2);
     builder.push(&[rows, 2], (0..rows * 2).map(f64::from)).unwrap();
@@ -89,7 +89,7 @@ impl Limited {
         self.storage.commit(vec![Change::Append { table, schema_version, batch }]).map(drop)
     }
 
-    /// The error names the limit, nothing changed, and the table takes the next row.
+    /// The error names the limit, nothing changed, and the table accepts the next row.
     fn refused(&self, done: EngineResult<()>, words: &str) {
         let error: EngineError = done.unwrap_err();
         assert_eq!(error.code, ErrorCode::ResourceLimit, "{error}");
@@ -103,7 +103,7 @@ impl Limited {
 }
 
 #[test]
-fn tables() {
+fn table_count_is_limited() {
     let limited = Limited::new();
     limited.create("u", 4).unwrap();
     let words = "3 tables: at most 2 tables are allowed";
@@ -114,7 +114,7 @@ fn tables() {
 }
 
 #[test]
-fn columns() {
+fn column_count_is_limited() {
     let limited = Limited::new();
     let words =
         |table: &str| format!("table '{table}' of 6 columns: at most 5 columns are allowed");
@@ -125,13 +125,13 @@ fn columns() {
     schema.columns.push(ColumnSchema::new("y", SqlType::Int));
     let done = limited.storage.commit(vec![Change::ReplaceSchema(schema)]);
     limited.refused(done.map(drop), &words("t"));
-    // A bulk write says so before it has read anything.
+    // A bulk write fails before it has read anything.
     let wide = BulkTarget::Create(Limited::schema("u", 6));
     limited.refused(limited.storage.begin_bulk(wide).map(drop), &words("u"));
 }
 
 #[test]
-fn partitions() {
+fn partition_count_is_limited() {
     let limited = Limited::new();
     (0..3).for_each(|day| limited.append(day * DAY, "a", b"a").unwrap());
     limited.storage.checkpoint().unwrap();
@@ -144,7 +144,7 @@ fn partitions() {
 }
 
 #[test]
-fn cells() {
+fn cell_size_is_limited() {
     let limited = Limited::new();
     let long = "x".repeat(1_025);
     let words = |column: &str| {
@@ -160,7 +160,7 @@ fn cells() {
 }
 
 #[test]
-fn elements_of_an_array() {
+fn array_length_is_limited() {
     let limited = Limited::new();
     let words = "column 'a': an array of 8 elements, at most 6 elements are allowed";
     let with = |array| Limited::batch_with(0, "a", b"a", array);
@@ -180,7 +180,7 @@ fn elements_of_an_array() {
 }
 
 #[test]
-fn a_process_short_of_memory_takes_no_rows_until_it_has_some() {
+fn writes_are_refused_while_process_memory_is_low() {
     let limited = Limited::new();
     limited.append(1, "before", b"").unwrap();
     limited.storage.set_pressure(Pressure::High);

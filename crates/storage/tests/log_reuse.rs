@@ -1,5 +1,5 @@
-//! Log files that are used again: whatever a power loss leaves of their new content, the old one
-//! is not taken for it.
+//! Reused log files: whatever remains of their new content after a power loss, the old content is
+//! not mistaken for it.
 
 #![allow(clippy::unwrap_used, clippy::case_sensitive_file_extension_comparisons, reason = "a test")]
 
@@ -13,9 +13,9 @@ use tidemark_storage::{
 use tidemark_types::{EngineResult, PartitionBy, SqlType};
 use tidemark_vfs::{SimFault, SimVfs};
 
-/// Rows of one commit.
+/// Rows per commit.
 const ROWS: usize = 10;
-/// Bytes of the header of a log file, and of a small group.
+/// Bytes of a log file's header, and of a small group.
 const BLOCK: usize = 4_096;
 
 fn open(vfs: &SimVfs) -> Arc<Storage> {
@@ -60,7 +60,7 @@ fn rows(storage: &Storage) -> usize {
     table.slices().unwrap().iter().map(tidemark_storage::Slice::rows).sum()
 }
 
-/// Whatever a power loss leaves has at least `durable` rows, at most `written`.
+/// After every possible power loss between `durable` and `written` rows remain.
 fn survives_power_loss(vfs: &SimVfs, durable: usize, written: usize) {
     for seed in 0..40 {
         let storage = open(&vfs.power_loss(seed));
@@ -71,10 +71,10 @@ fn survives_power_loss(vfs: &SimVfs, durable: usize, written: usize) {
     }
 }
 
-/// A file whose first part is lost goes on with transactions that never were: others have their
-/// numbers by the time it could be used again.
+/// A file that lost its beginning continues with transactions that never happened: their numbers
+/// are assigned again before the file could be reused.
 #[test]
-fn transactions_that_never_were_do_not_come_back_with_a_file_that_is_used_again() {
+fn transactions_that_never_happened_do_not_reappear_in_a_reused_log_file() {
     let vfs = SimVfs::new(1);
     let storage = open(&vfs);
     create(&storage);
@@ -83,7 +83,7 @@ fn transactions_that_never_were_do_not_come_back_with_a_file_that_is_used_again(
     let first_log = vfs.files().into_iter().find(|path| path.ends_with(".log")).unwrap();
     let vfs = vfs.kill(1);
     drop(storage);
-    // A part that never came to the disk: but for the table and its first rows nothing counts.
+    // A block that never reached the disk: only the table and its first rows are valid.
     vfs.flip(&first_log, 3 * BLOCK, 0xff).unwrap();
 
     let storage = open(&vfs);
@@ -94,7 +94,7 @@ fn transactions_that_never_were_do_not_come_back_with_a_file_that_is_used_again(
     }
     let mut durable = rows(&storage);
     for _ in 0..20 {
-        // More than a file holds: the log goes on in another, which no sync has seen.
+        // More than a file holds: the log continues in another file, which was never synced.
         append(&storage);
         survives_power_loss(&vfs, durable, durable + ROWS);
         storage.flush().unwrap();
@@ -103,10 +103,10 @@ fn transactions_that_never_were_do_not_come_back_with_a_file_that_is_used_again(
     }
 }
 
-/// A commit fails, what it wrote is on the disk, and its number goes to another. The power is lost
-/// while the file is used again, at every step.
+/// A commit fails although its data is on disk, and its number is assigned again. Power is lost at
+/// every step while the file is reused.
 #[test]
-fn a_refused_transaction_does_not_come_back_with_a_file_that_is_used_again() {
+fn a_refused_transaction_does_not_reappear_in_a_reused_log_file() {
     for (seed, cut) in (0..4).flat_map(|seed| (1..60).map(move |cut| (seed, cut))) {
         let vfs = SimVfs::new(seed);
         let storage = open_with(&vfs, CommitMode::Sync, 1);
@@ -124,8 +124,8 @@ fn a_refused_transaction_does_not_come_back_with_a_file_that_is_used_again() {
     }
 }
 
-/// Loses the power while a file is used again, for a group of the same lengths as its old one.
-/// Counts what is left: the database before or after that group (1), or another one (0).
+/// Simulates power loss while a file is reused, for a group of the same lengths as its old one.
+/// Counts the results: the database before or after that group (1), or any other state (0).
 fn after_reuse(planted: Option<PlantedFault>) -> BTreeMap<usize, usize> {
     let options = StorageOptions {
         log_file_bytes: 8 * BLOCK as u64,
@@ -153,7 +153,7 @@ fn after_reuse(planted: Option<PlantedFault>) -> BTreeMap<usize, usize> {
             let snapshot = storage.snapshot();
             let known = snapshot.records("setting").count();
             let is_sixth = snapshot.records("setting").any(|(key, _)| key == "key 0005");
-            // An old record in its place counts as a transaction and brings no key.
+            // An old record at this offset would count as a transaction without adding a key.
             let consistent = known == 5 + usize::from(is_sixth) && (snapshot.lsn() == known as u64);
             *left.entry(usize::from(consistent)).or_default() += 1;
         }
@@ -162,7 +162,7 @@ fn after_reuse(planted: Option<PlantedFault>) -> BTreeMap<usize, usize> {
 }
 
 #[test]
-fn a_group_is_not_completed_by_the_one_that_lay_in_its_place() {
+fn a_torn_group_is_not_completed_by_old_bytes_of_a_reused_log_file() {
     assert_eq!(after_reuse(None).get(&0), None);
     let planted = after_reuse(Some(PlantedFault::IgnoreGroupBinding));
     assert!(planted.contains_key(&0), "the planted fault was not seen: {planted:?}");

@@ -1,5 +1,5 @@
-//! Out-of-order rows: whatever order rows arrive in, they come back in order, few segments are
-//! left, and a checkpoint writes few rows again.
+//! Out-of-order rows: whatever the order of arrival, they are returned in order, few segments
+//! remain, and a checkpoint rewrites few rows.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -128,20 +128,20 @@ fn mixed(seed: u64) {
 }
 
 #[test]
-fn rows_come_back_in_order_however_they_arrive() {
+fn rows_are_returned_in_order_for_any_arrival_order() {
     let seeds = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     seeds.map_or(0..12, |seed: u64| seed..seed + 1).for_each(mixed);
 }
 
-/// One import leaves large segments that hardly overlap. The one that was written last begins
-/// first: at equal timestamps its rows come second all the same.
+/// One import leaves large segments that hardly overlap. The segment written last starts first; at
+/// equal timestamps its rows are still second.
 #[test]
-fn segments_of_one_import_stay_in_the_order_in_which_they_were_written() {
+fn segments_of_one_import_keep_their_write_order() {
     let disk = SimVfs::new(1);
     let storage = open(&disk);
     let schema = TableSchema::clone(storage.snapshot().table("t").unwrap().schema());
     let table = schema.id;
-    // Every batch is written at once.
+    // Every batch is written immediately.
     let schema = TableSchema { max_uncommitted_rows: 1, o3_max_lag_micros: 0, ..schema };
     storage.commit(vec![Change::ReplaceSchema(schema)]).unwrap();
     let mut bulk = storage.begin_bulk(BulkTarget::Existing(table)).unwrap();
@@ -160,10 +160,10 @@ fn segments_of_one_import_stay_in_the_order_in_which_they_were_written() {
     check(&open(&disk), &rows);
 }
 
-/// A few rows are joined with their neighbour, which ends with the instant at which a large segment
-/// begins that a late row leaves as it is.
+/// A few rows are joined with their neighbour. It ends at the timestamp at which a large segment
+/// begins, and a late row leaves that segment unchanged.
 #[test]
-fn joined_rows_stay_before_the_large_segment_that_came_after_them() {
+fn joined_rows_stay_before_a_large_segment_that_arrived_later() {
     let disk = SimVfs::new(1);
     let storage = open(&disk);
     let mut rows: Vec<(i64, i64)> = Vec::new();
@@ -201,7 +201,7 @@ fn a_late_row_does_not_rewrite_a_large_segment() {
     assert!(storage.folded_rows() - before < 2_000, "{}", storage.folded_rows() - before);
     assert!(segments(&storage) <= 10, "{}", segments(&storage));
     check(&storage, &rows);
-    // Many late rows are worth the merge.
+    // Many late rows justify the merge.
     let late: Vec<i64> = (0..200_000).map(|at| at * 5 * SECOND + 3).collect();
     append(&storage, &late, 2_000_000);
     rows.extend(late.iter().copied().zip(2_000_000..));
@@ -211,7 +211,7 @@ fn a_late_row_does_not_rewrite_a_large_segment() {
 }
 
 #[test]
-fn a_merge_touches_only_segments_with_rows_in_between() {
+fn a_merge_rewrites_only_segments_that_new_rows_overlap() {
     let storage = open(&SimVfs::new(1));
     for part in 0..4 {
         let times: Vec<i64> = (0..100_000).map(|at| (part * 100_000 + at) * SECOND).collect();
@@ -220,7 +220,7 @@ fn a_merge_touches_only_segments_with_rows_in_between() {
     storage.checkpoint().unwrap();
     assert_eq!(segments(&storage), 4);
     let before = storage.folded_rows();
-    // Rows within the third segment, and in order behind the last.
+    // Rows within the third segment, and in order after the last.
     let times: Vec<i64> = (0..20_000)
         .map(|at| 250_000 * SECOND + at)
         .chain((0..20_000).map(|at| (400_000 + at) * SECOND))
@@ -231,9 +231,9 @@ fn a_merge_touches_only_segments_with_rows_in_between() {
     assert_eq!(segments(&storage), 5);
 }
 
-/// The bounds that `fold.rs` states, for three ways of arriving in many small portions.
+/// Checks the bounds stated in `fold.rs`, for three arrival orders in many small portions.
 #[test]
-fn segments_and_rows_written_again_are_bounded() {
+fn segment_count_and_rewritten_rows_are_bounded() {
     for (way, most_written) in [("in order", 8.0), ("backward", 8.0), ("anywhere", 30.0)] {
         let storage = open(&SimVfs::new(1));
         let mut random = Random(1);

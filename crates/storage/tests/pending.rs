@@ -1,4 +1,4 @@
-//! Rows that wait for a commit: their own session sees them as it will see them afterwards.
+//! Rows that wait for a commit: their own session sees them as it will after the commit.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -74,7 +74,7 @@ fn owned(rows: &[(&str, i64)]) -> Vec<(String, i64)> {
 }
 
 #[test]
-fn a_preview_shows_what_the_commit_will_show_and_no_other_reader_sees_it() {
+fn a_preview_equals_the_later_commit_and_is_invisible_to_other_readers() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     append(&storage, &[(1, "a", 1), (30, "b", 5)]);
@@ -87,7 +87,7 @@ fn a_preview_shows_what_the_commit_will_show_and_no_other_reader_sees_it() {
     assert_eq!(shown(&two), owned(&[("a", 1), ("a", 2), ("c", 3), ("d", 4), ("b", 5)]));
     assert_eq!(shown(&storage.snapshot()), owned(&[("a", 1), ("b", 5)]));
     assert_eq!(two.table("t").unwrap().row_count().unwrap(), 5);
-    // Another commit with symbols of its own comes in between.
+    // Another commit with its own symbols in between.
     append(&storage, &[(5, "e", 6), (6, "d", 7)]);
     storage.commit_pending(vec![first, second]).unwrap();
     let all = [("a", 1), ("a", 2), ("c", 3), ("d", 4), ("e", 6), ("d", 7), ("b", 5)];
@@ -100,7 +100,7 @@ fn a_preview_shows_what_the_commit_will_show_and_no_other_reader_sees_it() {
 }
 
 #[test]
-fn rows_that_are_given_up_leave_nothing() {
+fn discarded_pending_rows_leave_no_trace() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let committed = storage.snapshot();
@@ -116,7 +116,7 @@ fn rows_that_are_given_up_leave_nothing() {
 }
 
 #[test]
-fn joined_rows_are_those_of_both_in_order() {
+fn joined_pending_rows_contain_both_batches_in_order() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let first = pend(&storage, &[(2, "a", 1), (1, "a", 2)]);
@@ -127,7 +127,7 @@ fn joined_rows_are_those_of_both_in_order() {
 }
 
 #[test]
-fn rows_for_another_definition_are_refused() {
+fn pending_rows_of_an_older_definition_are_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let rows = pend(&storage, &[(1, "a", 1)]);

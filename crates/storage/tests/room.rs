@@ -1,5 +1,5 @@
-//! Room comes back: whatever goes is free within seconds, without another write and without a
-//! restart, also on a full disk.
+//! Freed space: whatever is dropped is free within seconds, without another write or a restart,
+//! even on a full disk.
 
 #![allow(clippy::unwrap_used, clippy::case_sensitive_file_extension_comparisons, reason = "a test")]
 
@@ -15,11 +15,11 @@ use tidemark_types::{EngineResult, ErrorCode, PartitionBy, SqlType};
 use tidemark_vfs::{OpenMode, SimFault, SimVfs, Vfs};
 
 const DAY: i64 = 86_400_000_000;
-/// Rows of each of the two days of a table.
+/// Rows on each of the two days of a table.
 const ROWS: i64 = 4_000;
-/// The second of them.
+/// The second day.
 const LAST: i64 = 2;
-/// In which everything has to be free.
+/// Time limit for freeing everything.
 const SOON: Duration = Duration::from_secs(5);
 
 fn options() -> StorageOptions {
@@ -73,7 +73,7 @@ fn append(storage: &Storage, table: u64, day: i64, rows: i64) -> EngineResult<()
     storage.commit(vec![change]).map(drop)
 }
 
-/// Two days of rows, apart from each other, in segments.
+/// Imports two separate days of rows into segments.
 fn import(storage: &Arc<Storage>, target: BulkTarget) -> EngineResult<()> {
     let mut bulk = storage.begin_bulk(target)?;
     bulk.push(batch(0, ROWS))?;
@@ -91,7 +91,7 @@ fn rows(storage: &Storage, table: u64) -> u64 {
     storage.snapshot().table_by_id(table).unwrap().row_count().unwrap()
 }
 
-/// Lengths of files; the reserve has none.
+/// Total length of files; the reserve has none.
 fn bytes_below(disk: &SimVfs, start: &str) -> u64 {
     let files = disk.files().into_iter().filter(|path| path.starts_with(start));
     let len = |path: String| disk.open(&path, OpenMode::Read).map_or(0, |file| file.len().unwrap());
@@ -106,7 +106,7 @@ fn wait_until(what: &str, limit: Duration, is_done: impl Fn() -> bool) {
     }
 }
 
-/// Every way in which bytes of a table go.
+/// Every operation that frees bytes of a table.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     DropTable,
@@ -204,7 +204,7 @@ impl Way {
     }
 }
 
-/// Files of tables that no table of the newest snapshot names.
+/// Table files that no table of the newest snapshot names.
 fn unnamed(disk: &SimVfs, storage: &Storage) -> Vec<String> {
     let snapshot = storage.snapshot();
     let mut named = Vec::new();
@@ -218,7 +218,7 @@ fn unnamed(disk: &SimVfs, storage: &Storage) -> Vec<String> {
 }
 
 #[test]
-fn whatever_goes_is_free_without_another_write() {
+fn dropped_data_is_freed_without_another_write() {
     for way in Way::ALL {
         let disk = SimVfs::new(1);
         let storage = open(&disk, options());
@@ -228,11 +228,11 @@ fn whatever_goes_is_free_without_another_write() {
         storage.checkpoint().unwrap();
         storage.advance_generations().unwrap();
         let before = bytes_below(&disk, "db/t/");
-        // A reader that is there when they go keeps them until it lets go.
+        // A reader that already holds them keeps the files until it is dropped.
         let reader = matches!(way, Way::Truncate).then(|| storage.snapshot());
         way.go(&storage, table).unwrap();
         if matches!(way, Way::Update | Way::LateRows) {
-            // What they write anew goes with the checkpoint that does.
+            // Rewritten files are freed by the checkpoint that rewrites them.
             storage.checkpoint().unwrap();
         }
         if let Some(reader) = reader {
@@ -269,7 +269,7 @@ fn whatever_goes_is_free_without_another_write() {
 }
 
 #[test]
-fn a_start_frees_what_the_process_before_had_dropped() {
+fn a_start_frees_files_dropped_by_the_previous_process() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, by_hand());
     let table = create(&storage, "t");
@@ -283,7 +283,7 @@ fn a_start_frees_what_the_process_before_had_dropped() {
 }
 
 #[test]
-fn closing_leaves_nothing_that_only_an_older_generation_needs() {
+fn closing_removes_everything_that_only_an_older_generation_needs() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, options());
     let table = create(&storage, "t");
@@ -295,9 +295,9 @@ fn closing_leaves_nothing_that_only_an_older_generation_needs() {
     assert!(bytes_below(&disk, "db/log/") <= 8_192, "{:?}", disk.files());
 }
 
-/// The generation before is as good as ever: only older, it says the same.
+/// The previous generation is a valid fallback: it is older, but has the same content.
 #[test]
-fn a_damaged_manifest_is_made_good_after_its_generation_was_advanced() {
+fn a_damaged_manifest_is_recovered_after_advancing_generations() {
     for rows_after in [0, 70] {
         let disk = SimVfs::new(1);
         let storage = open(&disk, by_hand());
@@ -321,7 +321,7 @@ fn a_damaged_manifest_is_made_good_after_its_generation_was_advanced() {
     }
 }
 
-/// Leaves so many bytes free.
+/// Leaves this many bytes free.
 fn fill(disk: &SimVfs, left: u64) {
     disk.heal();
     disk.plant(SimFault::Full { bytes: u64::MAX - 1 });
@@ -336,7 +336,7 @@ fn full_options() -> StorageOptions {
 }
 
 #[test]
-fn on_a_full_disk_what_frees_room_succeeds_and_writers_go_on() {
+fn transactions_that_free_space_succeed_on_a_full_disk_and_writes_resume() {
     let ways = [
         Way::DropTable,
         Way::Truncate,
@@ -376,16 +376,16 @@ fn on_a_full_disk_what_frees_room_succeeds_and_writers_go_on() {
     }
 }
 
-/// A stretch of rows takes 16 bytes of the reserve, however long it is.
+/// A range of rows takes 16 bytes of the reserve, however long it is.
 #[test]
-fn on_a_full_disk_a_delete_of_single_rows_fits_the_reserve_or_says_why() {
+fn a_delete_of_single_rows_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
     const MANY: i64 = 1_200_000;
     let disk = SimVfs::new(1);
     disk.plant(SimFault::Full { bytes: 512 << 20 });
     let storage = open(&disk, full_options());
     let other = create(&storage, "other");
     let table = create(&storage, "t");
-    // Not through the log, whose files would stay to be used again.
+    // Not through the log, whose files would be kept for reuse.
     let mut bulk = storage.begin_bulk(BulkTarget::Existing(table)).unwrap();
     bulk.push(batch(0, MANY)).unwrap();
     bulk.finish().unwrap();
@@ -403,7 +403,7 @@ fn on_a_full_disk_a_delete_of_single_rows_fits_the_reserve_or_says_why() {
     assert_eq!(rows(&storage, table), 999_000);
     let refused = append(&storage, other, 0, 1_000).unwrap_err();
     assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
-    // 16 bytes for each of these are more than is kept, and than the log has taken ahead.
+    // 16 bytes for each of these exceed the reserve and the preallocated log.
     let refused = delete(&|index| index % 2 == 0).unwrap_err();
     assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
     assert!(refused.message.contains("takes a record of"), "{refused}");
@@ -414,7 +414,7 @@ fn on_a_full_disk_a_delete_of_single_rows_fits_the_reserve_or_says_why() {
 }
 
 #[test]
-fn a_copy_that_finds_no_room_leaves_nothing() {
+fn a_backup_that_runs_out_of_space_leaves_no_files() {
     for left in [0, 4_096, 20_000, 300_000] {
         let disk = SimVfs::new(1);
         disk.plant(SimFault::Full { bytes: 64 << 20 });
@@ -431,9 +431,9 @@ fn a_copy_that_finds_no_room_leaves_nothing() {
     }
 }
 
-/// The log used to go on in a file of its former length, however little followed.
+/// The log used to continue in a file of its previous length, however little followed.
 #[test]
-fn a_file_of_the_log_that_is_used_again_takes_no_room_while_nothing_is_written() {
+fn a_reused_log_file_takes_no_space_while_nothing_is_written() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, by_hand());
     let table = create(&storage, "t");
@@ -454,9 +454,9 @@ fn a_file_of_the_log_that_is_used_again_takes_no_room_while_nothing_is_written()
     drop(storage);
 }
 
-/// Each start used to leave what it had written ahead in the log.
+/// Each start used to leave its preallocated log space.
 #[test]
-fn starts_and_ends_take_no_room() {
+fn repeated_starts_and_closes_take_no_additional_space() {
     for (clean, writes) in [(true, true), (false, true), (false, false)] {
         let mut disk = SimVfs::new(1);
         disk.plant(SimFault::Full { bytes: 64 << 20 });
@@ -471,7 +471,7 @@ fn starts_and_ends_take_no_room() {
                 storage.commit(vec![Change::PutRecord { kind, key, value: vec![start] }]).unwrap();
             }
             if start == 14 {
-                // The starts after it leave too few files for a checkpoint at once.
+                // Later starts leave too few files for an immediate checkpoint.
                 storage.checkpoint().unwrap();
             }
             if clean {
@@ -493,7 +493,7 @@ fn starts_and_ends_take_no_room() {
 }
 
 #[test]
-fn a_write_that_fails_on_a_full_disk_leaves_no_file() {
+fn a_write_that_fails_on_a_full_disk_leaves_no_files() {
     for left in [0, 10_000, 40_000, 100_000, 150_000, 200_000] {
         let disk = SimVfs::new(1);
         disk.plant(SimFault::Full { bytes: 64 << 20 });
@@ -516,7 +516,7 @@ fn a_write_that_fails_on_a_full_disk_leaves_no_file() {
 }
 
 #[test]
-fn closing_takes_no_longer_than_it_may() {
+fn close_within_respects_its_time_limit() {
     for commit_mode in [CommitMode::Sync, CommitMode::Async, CommitMode::NoSync] {
         let disk = SimVfs::new(1);
         let storage = open(&disk, StorageOptions { commit_mode, ..by_hand() });

@@ -1,5 +1,5 @@
-//! A damaged table comes back without its damaged parts, reported exactly; and how far segments
-//! are trusted.
+//! Recovers a damaged table without its damaged data, which is reported exactly; also the
+//! verification modes of segments.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -73,7 +73,7 @@ fn append(storage: &Storage, day: i64, rows: i64) -> EngineResult<()> {
     storage.commit(vec![change]).map(drop)
 }
 
-/// The sum of all identifiers, and the symbols in the order of the rows, each once.
+/// Sum of all identifiers, and the distinct symbols in row order.
 fn content(storage: &Storage) -> EngineResult<(i64, Vec<String>)> {
     let (mut sum, mut symbols) = (0, Vec::new());
     for slice in storage.snapshot().table("t").unwrap().slices()? {
@@ -115,7 +115,7 @@ fn days(days: &[i64]) -> Vec<String> {
 }
 
 #[test]
-fn a_damaged_segment_is_given_up_and_the_rest_takes_writes_again() {
+fn skipping_a_damaged_segment_makes_the_table_writable_again() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);
@@ -135,7 +135,7 @@ fn a_damaged_segment_is_given_up_and_the_rest_takes_writes_again() {
     assert_eq!(storage.skip_damage(table).unwrap(), lost);
     assert_eq!(storage.snapshot().damages(), []);
     assert_eq!(storage.lost_parts(table).unwrap(), []);
-    // Rows of the same partition that were in memory stay.
+    // In-memory rows of the same partition are kept.
     let expected = (2_000_025, days(&[0, 1, 2]));
     assert_eq!(content(&storage).unwrap(), expected);
     assert!(!segments[1].exists());
@@ -148,7 +148,7 @@ fn a_damaged_segment_is_given_up_and_the_rest_takes_writes_again() {
 }
 
 #[test]
-fn no_generation_before_brings_the_damage_back() {
+fn skipped_damage_does_not_reappear_from_the_previous_generation() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);
@@ -162,7 +162,7 @@ fn no_generation_before_brings_the_damage_back() {
     storage.checkpoint().unwrap();
     storage.close().unwrap();
     drop(storage);
-    // The newest manifest is spoiled: the one before knows of no damage either.
+    // The newest manifest is damaged: the previous one knows of no damage either.
     let current = std::fs::read_to_string(directory.path().join("db/CURRENT")).unwrap();
     let newest = current.split(' ').next().unwrap();
     flip(&directory.path().join("db").join(newest), 20);
@@ -173,7 +173,7 @@ fn no_generation_before_brings_the_damage_back() {
 }
 
 #[test]
-fn the_whole_of_a_partition_and_detached_ones_can_be_lost() {
+fn skipping_damage_can_remove_whole_and_detached_partitions() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);
@@ -197,7 +197,7 @@ fn the_whole_of_a_partition_and_detached_ones_can_be_lost() {
 }
 
 #[test]
-fn lost_symbols_keep_their_rows_apart() {
+fn lost_symbols_get_distinct_placeholders() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);
@@ -228,7 +228,7 @@ fn lost_symbols_keep_their_rows_apart() {
 }
 
 #[test]
-fn lost_transactions_are_accepted() {
+fn skipping_lost_transactions_makes_the_table_writable_again() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);
@@ -238,7 +238,7 @@ fn lost_transactions_are_accepted() {
     }
     append(&storage, 0, 10).unwrap();
     drop(storage);
-    // A block of the log in the middle, behind the header and the first group.
+    // A block in the middle of the log, after the header and the first group.
     let log = files(directory.path(), ".log").remove(0);
     flip(&log, 4_096 * 3 + 100);
     let storage = open(&directory);
@@ -254,7 +254,7 @@ fn lost_transactions_are_accepted() {
 }
 
 #[test]
-fn segments_are_compared_at_start_when_first_read_or_never() {
+fn segments_are_verified_at_start_on_first_read_or_never() {
     for (verify, found_at_start, wrong_is_read) in
         [(Verify::Open, true, false), (Verify::First, false, false), (Verify::Off, false, true)]
     {
@@ -264,12 +264,12 @@ fn segments_are_compared_at_start_when_first_read_or_never() {
         bulk(&storage, table, 0);
         storage.close().unwrap();
         drop(storage);
-        // Within the identifiers: the timestamps come first.
+        // Within the identifiers, which follow the timestamps.
         flip(&files(directory.path(), ".seg")[0], 64 + 8_000 + 64);
         let storage = open_with(&directory, verify);
         assert_eq!(storage.snapshot().damages().len(), usize::from(found_at_start), "{verify:?}");
         assert_eq!(content(&storage).is_ok(), wrong_is_read, "{verify:?}");
-        // A check compares whatever is trusted otherwise.
+        // A check verifies everything, whatever the mode.
         assert_eq!(storage.check(Some(table)).unwrap().len(), 1, "{verify:?}");
         assert_eq!(storage.snapshot().damages().len(), 1, "{verify:?}");
     }

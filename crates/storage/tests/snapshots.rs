@@ -1,4 +1,4 @@
-//! Readers, writers, merges and changes at the same time: every snapshot is one moment.
+//! Readers, writers, merges and changes at the same time: every snapshot is consistent.
 //!
 //! `READS=N cargo test --release -p tidemark-storage --test snapshots` reads N snapshots.
 
@@ -58,7 +58,7 @@ fn append(snapshot: &Snapshot, name: &str, rows: &[(i64, i64)]) -> Change {
     Change::Append { table, schema_version, batch: batch(rows) }
 }
 
-/// Count, sum and order of a table's rows.
+/// Number and sum of a table's rows; checks their order.
 fn totals(table: &TableSnapshot) -> (u64, i64) {
     let (mut count, mut sum, mut last) = (0, 0, i64::MIN);
     for slice in table.slices().unwrap() {
@@ -111,11 +111,11 @@ impl Work {
         bulk.finish().unwrap();
     }
 
-    /// Sets every amount of `same` to one value: no snapshot shows two.
     fn checkpoint(&self) {
         self.storage.checkpoint().unwrap();
     }
 
+    /// Sets every amount of `same` to one value, so that no snapshot shows two values.
     fn update(&self, value: i64) {
         let base = self.storage.snapshot().table("same").unwrap();
         let mut rows = Vec::new();
@@ -152,7 +152,8 @@ impl Work {
         thread::yield_now();
     }
 
-    /// Drops `passing` and creates it with rows in one commit: it is always there, and full.
+    /// Drops `passing` and creates it with rows in one commit: it always exists, and is never
+    /// empty.
     fn replace(&self) {
         let old = self.storage.snapshot().table("passing").unwrap().schema().id;
         let id = self.storage.reserve_table_id();
@@ -175,7 +176,7 @@ impl Work {
         assert_eq!((count, sum % 200), (200, 0), "an update is seen whole or not at all");
         assert_eq!(of("passing"), (50, 50));
         thread::yield_now();
-        // The same moment again, whatever happened since.
+        // The same snapshot again, unaffected by later changes.
         assert_eq!(of("left"), left);
         self.reads.fetch_add(1, Ordering::Relaxed);
     }
@@ -193,7 +194,7 @@ fn prepare(storage: &Arc<Storage>) {
 }
 
 #[test]
-fn every_snapshot_is_one_moment() {
+fn every_snapshot_is_consistent() {
     let wanted = std::env::var("READS").ok().and_then(|reads| reads.parse().ok()).unwrap_or(400);
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);

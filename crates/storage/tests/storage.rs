@@ -1,4 +1,4 @@
-//! The storage on real files: what is committed is there, in order, after every kind of reopening.
+//! The storage on real files: committed rows are present, in order, after every kind of reopening.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -98,7 +98,7 @@ fn append(storage: &Arc<Storage>, name: &str, rows: &[(i64, i64)]) {
     storage.commit(vec![change]).unwrap();
 }
 
-/// All rows as `(ts, id)`, checking every other cell and the order of the slices.
+/// All rows as `(ts, id)`. Checks every other cell and the order of the slices.
 fn rows_of(table: &TableSnapshot, slices: &[Slice]) -> Vec<(i64, i64)> {
     let mut rows = Vec::new();
     let mut last = i64::MIN;
@@ -136,7 +136,7 @@ fn all_rows(storage: &Storage, name: &str) -> Vec<(i64, i64)> {
     rows
 }
 
-/// What a stable sort by time makes of rows in the order of their commits.
+/// Stable sort by time of rows in commit order.
 fn sorted(rows: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut rows = rows.to_vec();
     rows.sort_by_key(|row| row.0);
@@ -148,7 +148,7 @@ fn scattered(count: i64) -> Vec<(i64, i64)> {
 }
 
 #[test]
-fn a_commit_without_changes_hides_no_later_one() {
+fn a_commit_without_changes_does_not_hide_later_commits() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(Vec::new()).unwrap();
@@ -161,7 +161,7 @@ fn a_commit_without_changes_hides_no_later_one() {
 }
 
 #[test]
-fn out_of_order_commits_come_back_in_time_order() {
+fn out_of_order_commits_are_returned_in_time_order() {
     for unit in [PartitionBy::None, PartitionBy::Hour, PartitionBy::Day, PartitionBy::Month] {
         let directory = TempDir::new().unwrap();
         let storage = open(&directory);
@@ -187,7 +187,7 @@ fn out_of_order_commits_come_back_in_time_order() {
 }
 
 #[test]
-fn many_single_rows_stay_few_pieces() {
+fn many_single_row_commits_leave_few_slices() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Day));
@@ -201,7 +201,7 @@ fn many_single_rows_stay_few_pieces() {
 }
 
 #[test]
-fn ranges_cut_exactly() {
+fn time_ranges_return_exactly_their_rows() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Day));
@@ -221,11 +221,11 @@ fn ranges_cut_exactly() {
 }
 
 #[test]
-fn ranges_find_their_partitions_among_many() {
+fn time_ranges_find_their_partitions_among_many() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Hour));
-    // Two hours of three have rows, each at its first instant, within, and at its last.
+    // Two of every three hours have rows, at their first, a middle and their last timestamp.
     let hours = (0..300).filter(|hour| hour % 3 != 1).map(|hour| hour * HOUR);
     let rows: Vec<(i64, i64)> =
         hours.flat_map(|floor| [floor, floor + 7, floor + HOUR - 1]).zip(1..).collect();
@@ -250,7 +250,7 @@ fn ranges_find_their_partitions_among_many() {
 }
 
 #[test]
-fn bulk_writes_are_seen_only_when_finished() {
+fn bulk_writes_are_visible_only_after_finish() {
     for mode in [CommitMode::Sync, CommitMode::NoSync] {
         let directory = TempDir::new().unwrap();
         let small = StorageOptions {
@@ -276,7 +276,7 @@ fn bulk_writes_are_seen_only_when_finished() {
         storage.checkpoint().unwrap();
         assert_eq!(all_rows(&storage, "t"), sorted(&rows));
 
-        // Another one into the same table, mixed with small commits; then one given up.
+        // Another bulk write into the same table, mixed with small commits; then an aborted one.
         let id = storage.snapshot().table("t").unwrap().schema().id;
         let mut bulk = storage.begin_bulk(BulkTarget::Existing(id)).unwrap();
         let more: Vec<_> = scattered(500).iter().map(|row| (row.0, row.1 + 10_000)).collect();
@@ -325,7 +325,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
     assert_eq!(rows_of(&before, &before.slices().unwrap()).len(), 100);
     assert!(files() > 0);
     drop((before, pinned));
-    // The manifest before, kept to fall back to, names them still.
+    // The previous manifest, kept as fallback, still names them.
     assert!(files() > 0);
     append(&storage, "t", &[(2, 2)]);
     storage.checkpoint().unwrap();
@@ -333,7 +333,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
 }
 
 #[test]
-fn a_taken_name_refuses_the_bulk_write() {
+fn a_bulk_write_to_a_name_taken_meanwhile_is_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let mut bulk = storage.begin_bulk(BulkTarget::Create(trades("t", PartitionBy::Day))).unwrap();
@@ -383,7 +383,7 @@ fn a_new_column_is_null_in_old_rows() {
 }
 
 #[test]
-fn tables_without_time_keep_the_order_of_insertion() {
+fn tables_without_a_timestamp_keep_insertion_order() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let schema = TableSchema::new("t", vec![ColumnSchema::new("x", SqlType::Long)]);
@@ -422,7 +422,7 @@ fn tables_without_time_keep_the_order_of_insertion() {
 }
 
 #[test]
-fn bad_timestamps_are_refused() {
+fn invalid_timestamps_are_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, trades("t", PartitionBy::Day));
@@ -443,7 +443,7 @@ fn bad_timestamps_are_refused() {
 }
 
 #[test]
-fn a_commit_is_all_or_nothing_over_tables_and_records() {
+fn a_commit_over_tables_and_records_is_atomic() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, trades("t", PartitionBy::Day));
@@ -480,9 +480,9 @@ fn a_second_process_is_refused_and_a_closed_storage_writes_nothing() {
     Storage::open(vfs, options()).unwrap();
 }
 
-/// A server that is killed again and again, each time before it would write a checkpoint.
+/// A server that is killed repeatedly, each time before it would write a checkpoint.
 #[test]
-fn starts_do_not_replay_more_and_more_log_files() {
+fn repeated_starts_do_not_replay_ever_more_log_files() {
     let directory = TempDir::new().unwrap();
     create(&open(&directory), trades("t", PartitionBy::Day));
     let logs = || std::fs::read_dir(directory.path().join("db/log")).unwrap().count();
@@ -499,7 +499,7 @@ fn starts_do_not_replay_more_and_more_log_files() {
     assert_eq!(all_rows(&open(&directory), "t"), rows);
 }
 
-/// Waits for what the storage's own thread does.
+/// Waits for work of the background thread.
 fn wait_for(what: &str, is_done: impl Fn() -> bool) {
     let end = Instant::now() + Duration::from_mins(1);
     while !is_done() {
@@ -509,7 +509,7 @@ fn wait_for(what: &str, is_done: impl Fn() -> bool) {
 }
 
 #[test]
-fn commits_of_async_mode_become_durable_by_themselves() {
+fn async_commits_become_durable_by_themselves() {
     let disk = SimVfs::new(7);
     let quick = StorageOptions { commit_mode: CommitMode::Async, async_flush_ms: 20, ..options() };
     let shared: Arc<dyn Vfs> = Arc::new(disk.clone());
@@ -528,7 +528,7 @@ fn commits_of_async_mode_become_durable_by_themselves() {
 }
 
 #[test]
-fn checkpoints_come_by_the_clock_and_by_the_length_of_the_log() {
+fn checkpoints_start_by_time_and_by_log_length() {
     let by_clock = StorageOptions { checkpoint_interval_ms: 20, ..options() };
     let by_length = StorageOptions { checkpoint_log_bytes: 16 << 10, ..options() };
     for options in [by_clock, by_length] {
@@ -544,7 +544,7 @@ fn checkpoints_come_by_the_clock_and_by_the_length_of_the_log() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_changes_nothing() {
+fn invalid_changes_are_refused_without_effect() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, trades("t", PartitionBy::Day));

@@ -1,5 +1,5 @@
-//! Watched tables and materialized views: what was touched is known over checkpoints and starts,
-//! rows go by their time, and no other transaction changes the rows of a view.
+//! Watched tables and materialized views: touched ranges survive checkpoints and restarts, rows are
+//! deleted by time, and no other transaction changes the rows of a view.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -61,7 +61,7 @@ fn touched(storage: &Storage, table: TableId, after: u64) -> Option<Vec<(i64, i6
 }
 
 #[test]
-fn what_was_touched_survives_checkpoints_and_starts_and_is_forgotten_when_it_is_said() {
+fn touched_ranges_survive_checkpoints_and_restarts_until_forgotten() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, "t");
@@ -100,7 +100,7 @@ fn what_was_touched_survives_checkpoints_and_starts_and_is_forgotten_when_it_is_
 }
 
 #[test]
-fn rows_go_by_their_time() {
+fn clear_deletes_rows_by_time_range() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, "t");
@@ -125,7 +125,7 @@ fn rows_go_by_their_time() {
 }
 
 #[test]
-fn rows_of_a_view_come_with_what_they_show() {
+fn rows_of_a_view_change_only_together_with_their_state_record() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, "v");

@@ -1,31 +1,31 @@
-//! The allocator, counted: who works for a query takes its memory from the query's account.
+//! The counting allocator: allocations are charged to the query the thread is working for.
 
 use std::alloc::{GlobalAlloc, Layout};
 
 use tidemark_types::account::note_allocation;
 
-/// An allocator whose bytes are counted by thread.
+/// An allocator that counts bytes per thread.
 #[derive(Debug)]
 pub struct CountingAllocator<A>(pub A);
 
-/// Gives the system back what this thread has freed and mimalloc keeps for it. Takes as long as the
-/// thread has pages: some milliseconds where there were gigabytes.
+/// Returns memory that this thread has freed and mimalloc retains to the system. The time depends
+/// on the thread's pages: some milliseconds for gigabytes.
 pub fn give_back() {
-    // SAFETY: it takes no pointers and may be called by any thread at any time, also where another
+    // SAFETY: it takes no pointers and may be called by any thread at any time, even if another
     // allocator is in use.
     unsafe { libmimalloc_sys::mi_collect(true) }
 }
 
-/// A size as a difference: no layout is larger than `isize::MAX`.
+/// A size as a signed difference: no layout is larger than `isize::MAX`.
 fn signed(bytes: usize) -> i64 {
     bytes as i64
 }
 
-// SAFETY: every call is handed to the inner allocator as it came, whose promises these are.
-// Counting neither allocates nor unwinds.
+// SAFETY: every call is passed unchanged to the inner allocator, whose guarantees apply. Counting
+// neither allocates nor unwinds.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for CountingAllocator<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promises are those of the inner call.
+        // SAFETY: the caller's guarantees are those that the inner call requires.
         let memory = unsafe { self.0.alloc(layout) };
         if !memory.is_null() {
             note_allocation(signed(layout.size()));

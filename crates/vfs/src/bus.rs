@@ -1,10 +1,10 @@
-//! A page of a mapped file that cannot be read any more: the file was cut, or the disk failed.
+//! Pages of a mapped file that can no longer be read: the file was cut, or the disk failed.
 //!
-//! The kernel sends SIGBUS to the thread that touches such a page, which ends the process. Here
-//! the handler looks the address up among the ranges that [`RealVfs`](crate::RealVfs) has mapped,
-//! counts the fault, and puts zeros where the rest of the file was; the thread goes on, and
-//! a reader of the bytes asks [`is_faulted`] before it relies on them. Any other address is
-//! the business of the handler that was there before.
+//! The kernel sends SIGBUS to the thread that accesses such a page, which ends the process. This
+//! handler looks the address up among the ranges that [`RealVfs`](crate::RealVfs) has mapped,
+//! counts the fault, and maps zeros in place of the remaining file. The thread continues, and a
+//! reader of the bytes checks [`is_faulted`] before it relies on them. All other addresses are left
+//! to the previous handler.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -15,13 +15,13 @@ use arrow_buffer::Buffer;
 use libc::{c_int, c_void, sigaction, siginfo_t};
 use parking_lot::Mutex;
 
-/// Faults since the process began.
+/// Number of faults since the process started.
 static FAULTS: AtomicU64 = AtomicU64::new(0);
-/// The first of the blocks of ranges. Blocks are never freed, so the handler may walk them.
+/// First block of ranges. Blocks are never freed, so the handler may walk them.
 static RANGES: Block = Block::new();
 /// Unused ranges.
 static FREE: Mutex<Vec<&'static Range>> = Mutex::new(Vec::new());
-/// What handled the signal before; set before the handler is installed.
+/// Previous handler of the signal; set before ours is installed.
 static PREVIOUS: OnceLock<sigaction> = OnceLock::new();
 
 const BLOCK_RANGES: usize = 512;
@@ -58,7 +58,8 @@ impl Block {
     }
 }
 
-/// The range that holds an address. Takes no lock and allocates nothing: the handler calls it.
+/// Returns the range that contains an address. Takes no lock and allocates nothing, because the
+/// handler calls it.
 fn range_of(address: usize) -> Option<&'static Range> {
     let mut block = Some(&RANGES);
     while let Some(some) = block {
@@ -74,7 +75,8 @@ fn range_of(address: usize) -> Option<&'static Range> {
     None
 }
 
-/// A range that is watched until this is dropped, which must be before the range is unmapped.
+/// A range that is watched until this value is dropped, which must happen before the range is
+/// unmapped.
 #[derive(Debug)]
 pub(crate) struct Watched(&'static Range);
 
@@ -85,7 +87,7 @@ impl Watched {
         let range = free_range();
         range.faults.store(0, Ordering::Relaxed);
         range.len.store(len, Ordering::Relaxed);
-        // Last: from here on the handler takes the range for ours.
+        // Stored last: from here on the handler treats the range as ours.
         range.start.store(start, Ordering::Release);
         Self(range)
     }
@@ -112,20 +114,20 @@ fn free_range() -> &'static Range {
     while let Some(next) = last.next() {
         last = next;
     }
-    // Only here, under the lock of `FREE`, are blocks appended.
+    // Blocks are appended only here, under the lock of `FREE`.
     last.next.store(ptr::from_ref(block).cast_mut(), Ordering::Release);
     free.extend(block.ranges[1..].iter());
     &block.ranges[0]
 }
 
-/// How many times a mapped page could not be read, since the process began. While it is
-/// still, no byte of any map was made up.
+/// Number of failed reads of mapped pages since the process started. While it does not change, all
+/// bytes of all maps are real.
 pub fn faults() -> u64 {
     FAULTS.load(Ordering::SeqCst)
 }
 
-/// Whether some bytes of the map that this buffer is in are not those of the file. Asked after
-/// the bytes were used.
+/// Whether some bytes in the map of this buffer differ from the file. Checked after the bytes were
+/// used.
 pub fn is_faulted(buffer: &Buffer) -> bool {
     let range = || range_of(buffer.as_ptr() as usize);
     faults() > 0 && range().is_some_and(|range| range.faults.load(Ordering::SeqCst) > 0)
@@ -142,12 +144,13 @@ fn install() {
         }
     });
     INSTALLED.get_or_init(|| {
-        // SAFETY: a zeroed `sigaction` is valid; its fields are set to a function of the
-        // signature that SA_SIGINFO asks for, and to an empty mask. `PREVIOUS` is set already.
+        // SAFETY: a zeroed `sigaction` is valid; its fields are set to a function of the signature
+        // that SA_SIGINFO requires, and to an empty mask. `PREVIOUS` is already set.
         unsafe {
             let mut ours = MaybeUninit::<sigaction>::zeroed().assume_init();
             ours.sa_sigaction = on_fault as *const () as usize;
-            // On the alternative stack where a thread has one: the fault may be deep in a query.
+            // Uses the alternative stack of a thread that has one: the fault may be deep in a
+            // query.
             ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             libc::sigemptyset(&raw mut ours.sa_mask);
             sigaction(libc::SIGBUS, &raw const ours, ptr::null_mut());
@@ -155,7 +158,7 @@ fn install() {
     });
 }
 
-/// The handler. Only atomics, one system call, and no memory of another owner.
+/// The signal handler. It uses only atomics, one system call, and no memory of other owners.
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler installed with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;
@@ -167,7 +170,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
     pass_on(signal, info, context);
 }
 
-/// Puts zeros where the range cannot be read, from the address's page to its end.
+/// Maps zeros over the unreadable range, from the page of the address to the range's end.
 fn cover(range: &Range, address: usize) -> bool {
     // SAFETY: `sysconf` and the location of `errno` have no preconditions, and both are allowed
     // in a handler.
@@ -177,11 +180,11 @@ fn cover(range: &Range, address: usize) -> bool {
     let kept = unsafe { *errno };
     let from = address & !(page - 1);
     let end = range.start.load(Ordering::Acquire) + range.len.load(Ordering::Acquire);
-    // Counted first: who sees a zero also sees the count.
+    // Counted first: any thread that sees a zero also sees the count.
     range.faults.fetch_add(1, Ordering::SeqCst);
     FAULTS.fetch_add(1, Ordering::SeqCst);
-    // SAFETY: the pages lie in a map of ours that the faulting thread keeps alive (it holds the
-    // buffer), so replacing them touches no other memory; they stay readable throughout.
+    // SAFETY: the pages are in one of our maps, which the faulting thread keeps alive (it holds the
+    // buffer), so replacing them affects no other memory; they stay readable throughout.
     let mapped = unsafe {
         libc::mmap(
             from as *mut c_void,
@@ -197,13 +200,13 @@ fn cover(range: &Range, address: usize) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// Does what would have happened without this handler.
+/// Does what would happen without this handler.
 fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     type WithInfo = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
     let Some(previous) = PREVIOUS.get() else { return };
     match previous.sa_sigaction {
         libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: installs the action that was there before; the fault comes again at once.
+            // SAFETY: installs the previous action; the fault then recurs immediately.
             unsafe { sigaction(signal, previous, ptr::null_mut()) };
         }
         handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {

@@ -1,9 +1,9 @@
-//! Dictionary keys that were checked once and then carry any dictionary long enough.
+//! Dictionary keys that are checked once and then valid for any dictionary long enough.
 
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array};
 
-/// A key that the dictionary does not have.
+/// A key that is not in the dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyOutOfRange {
     /// The offending key.
@@ -18,10 +18,10 @@ impl std::fmt::Display for KeyOutOfRange {
 
 impl std::error::Error for KeyOutOfRange {}
 
-/// Symbol keys whose valid slots were all compared with zero and with `max`.
+/// Symbol keys whose valid slots were all checked against zero and `max`.
 ///
-/// Arrow's safe constructor compares every key with the dictionary each time a dictionary array
-/// is built; a scan would pay that per batch. Here it is paid once per chunk.
+/// Arrow's safe constructor checks every key against the dictionary each time a dictionary array is
+/// built; a scan would pay that per batch. Here it is paid once per chunk.
 #[derive(Debug, Clone)]
 pub struct CheckedKeys {
     keys: Int32Array,
@@ -52,7 +52,7 @@ impl CheckedKeys {
         &self.keys
     }
 
-    /// The greatest key of a valid slot, -1 without any. A bound only, after [`Self::slice`].
+    /// Greatest key of a valid slot; -1 without any. Only an upper bound after [`Self::slice`].
     #[must_use]
     pub fn max_key(&self) -> i32 {
         self.max
@@ -64,7 +64,7 @@ impl CheckedKeys {
         Self { keys: self.keys.slice(offset, len), max: self.max }
     }
 
-    /// The keys with their texts.
+    /// Builds the dictionary array of the keys and their strings.
     pub fn dictionary(
         &self,
         values: &ArrayRef,
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_negative_and_unknown_keys() {
+    fn negative_and_unknown_keys_are_refused() {
         assert!(CheckedKeys::new(Int32Array::from(vec![0, -1])).is_err());
         let keys = CheckedKeys::new(Int32Array::from(vec![Some(1), None, Some(0)])).unwrap();
         let short: ArrayRef = Arc::new(StringArray::from(vec!["a"]));

@@ -1,26 +1,26 @@
-//! Descriptors of other owners.
+//! Duplicates descriptors of other owners.
 
 use std::io;
 use std::net::TcpStream;
 
-/// A descriptor of our own for a socket that another part of the process keeps: what is read from
-/// either is gone for both, and the connection ends when both are closed. Fails for a number that
-/// is no open descriptor, and where sockets have none.
+/// Returns our own descriptor for a socket that another part of the process owns. Data read through
+/// either is gone for both, and the connection ends when both are closed. Fails if the number is
+/// not an open descriptor, and on systems where sockets have no descriptors.
 #[cfg(unix)]
 pub fn duplicate_socket(descriptor: i32) -> io::Result<TcpStream> {
     use std::os::fd::{FromRawFd, OwnedFd};
 
-    // SAFETY: the call takes numbers only, and answers an error for one that is not open.
+    // SAFETY: the call takes only numbers, and returns an error if one is not open.
     let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
     if copy < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel has just made this descriptor, and no other code knows of it.
+    // SAFETY: the kernel has just created this descriptor, and no other code knows it.
     let owned = unsafe { OwnedFd::from_raw_fd(copy) };
     Ok(TcpStream::from(owned))
 }
 
-/// The same where sockets are no descriptors.
+/// Fails, because sockets are not descriptors here.
 #[cfg(not(unix))]
 pub fn duplicate_socket(_descriptor: i32) -> io::Result<TcpStream> {
     Err(io::ErrorKind::Unsupported.into())
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_are_the_same_connection() {
+    fn a_duplicated_socket_is_the_same_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut first, _) = listener.accept().unwrap();
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_open_is_refused() {
+    fn a_closed_descriptor_is_refused() {
         assert!(duplicate_socket(-1).is_err());
     }
 }

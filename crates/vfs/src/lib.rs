@@ -1,11 +1,11 @@
-//! The file layer: everything the engine does to a disk goes through [`Vfs`].
+//! The file layer: every access of the engine to a disk goes through [`Vfs`].
 //!
 //! [`RealVfs`] writes with `pwrite`, syncs with `fdatasync` and maps immutable files read-only.
-//! [`SimVfs`] keeps files in memory, remembers what was not synced, and builds every disk a power
-//! loss may legally leave behind. [`CheckedKeys`] turns integers read from a map into dictionary
-//! arrays, checking them once.
+//! [`SimVfs`] keeps files in memory, tracks what was not synced, and builds every disk state that a
+//! power loss may legally leave. [`CheckedKeys`] turns integers from a map into dictionary arrays
+//! and checks them only once.
 //!
-//! This crate and `kernels` are the only ones with `unsafe`. It knows nothing of tables.
+//! Only this crate and `kernels` contain `unsafe`. It knows nothing of tables.
 
 #![warn(missing_docs)]
 
@@ -39,7 +39,7 @@ pub use texts::{
     INLINE_BYTES, PIECE_TEXTS, Stretch, are_ascii, ascii_stretch, column as text_column, stretch,
 };
 
-/// How a file is opened.
+/// Mode in which a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
     /// For reading; it must exist.
@@ -48,14 +48,14 @@ pub enum OpenMode {
     Write,
     /// For reading and writing; it must not exist yet.
     CreateNew,
-    /// For reading and writing; an old one is emptied.
+    /// For reading and writing; an existing file is emptied.
     Replace,
 }
 
-/// One name in a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirEntry {
-    /// The name, without its directory.
+    /// Name, without the directory.
     pub name: String,
     /// Length in bytes; 0 for directories.
     pub len: u64,
@@ -63,15 +63,15 @@ pub struct DirEntry {
     pub is_dir: bool,
 }
 
-/// An open file. Reads and writes carry their offset, so that threads share it freely.
+/// An open file. Reads and writes take an offset, so threads can share it freely.
 pub trait VfsFile: Send + Sync + Debug {
     /// Reads up to `buffer.len()` bytes; fewer only at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `data`, growing the file where needed.
+    /// Writes all of `data`, and extends the file where needed.
     fn write_at(&self, data: &[u8], offset: u64) -> io::Result<()>;
     /// Makes the content and the length durable. Never retried after a failure.
     fn sync(&self) -> io::Result<()>;
-    /// Takes disk space for the first `len` bytes, so that a full disk shows now.
+    /// Allocates disk space for the first `len` bytes, so that a full disk is reported now.
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// The file's length.
     fn len(&self) -> io::Result<u64>;
@@ -81,49 +81,50 @@ pub trait VfsFile: Send + Sync + Debug {
     }
 }
 
-/// Room on a file system, bytes.
+/// Space of a file system, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// What may still be written.
+    /// Bytes that can still be written.
     pub free: u64,
-    /// All of it.
+    /// Total bytes.
     pub total: u64,
 }
 
-/// A held lock; dropping it releases.
+/// A held lock; dropping it releases the lock.
 pub trait VfsLock: Send + Sync + Debug {}
 
 /// A file system below one root directory. Paths are relative, separated by `/`.
 pub trait Vfs: Send + Sync + Debug {
     /// Opens a file.
     fn open(&self, path: &str, mode: OpenMode) -> io::Result<Arc<dyn VfsFile>>;
-    /// Maps the first `len` bytes of an immutable file; the file must have exactly that length.
-    /// The buffer starts at a page and keeps the map alive.
+    /// Maps the first `len` bytes of an immutable file, which must have exactly that length. The
+    /// buffer starts at a page boundary and keeps the map alive.
     fn map(&self, path: &str, len: u64) -> io::Result<Buffer>;
-    /// Makes a file's content durable, and sees to it that later reads find what the disk has.
-    /// After a failed sync of another process the cache may hold bytes that never reached the
-    /// disk and that no sync brings there any more.
+    /// Makes a file's content durable, and makes later reads return what the disk has. After a
+    /// failed sync of another process the page cache may hold bytes that never reached the disk,
+    /// and that no sync writes any longer.
     fn settle(&self, path: &str) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &str) -> io::Result<()>;
-    /// Creates a directory and its parents; fine when it exists.
+    /// Creates a directory and its parents, if they do not exist.
     fn create_dir(&self, path: &str) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_dir(&self, path: &str) -> io::Result<()>;
-    /// Renames a file, replacing the target, or a directory with all that is in it.
+    /// Renames a file, replacing the target, or a directory with its content.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file's name. Maps of it stay readable.
     fn unlink(&self, path: &str) -> io::Result<()>;
-    /// The entries of a directory, sorted by name.
+    /// Returns the entries of a directory, sorted by name.
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
-    /// Takes the exclusive lock on a file, creating it: `RootLocked` when another process has it.
+    /// Takes the exclusive lock on a file, and creates the file. Fails with `RootLocked` if another
+    /// process holds the lock.
     fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>>;
-    /// An unguessable number, for salts and temporary names. Repeatable in the simulation.
+    /// Returns an unguessable number, for salts and temporary names. Reproducible in the
+    /// simulation.
     fn entropy(&self) -> u64;
-    /// Gives a file that never changes a second name. Where the file system cannot, it is copied.
-    /// Neither name nor copy is durable before the directory and, for a copy, the file is synced:
-    /// this syncs a copy itself.
+    /// Creates a hard link to an immutable file, or a copy if the file system has no links. The
+    /// name becomes durable when the directory is synced. A copy is synced here.
     fn link(&self, from: &str, to: &str) -> io::Result<()>;
-    /// The room on the file system that holds the root.
+    /// Space of the file system of the root.
     fn space(&self) -> io::Result<Space>;
 }

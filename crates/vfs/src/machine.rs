@@ -1,30 +1,30 @@
-//! What the machine allows: kind of file system, open files, maps.
+//! Limits of the machine: kind of file system, open files, maps.
 
 use std::io;
 
 use crate::RealVfs;
 
-/// What lies below a root.
+/// File system under a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
-    /// A disk of this machine, as far as can be seen.
+    /// A disk of this machine, as far as detectable.
     Local,
-    /// Another system's: a sync there does not mean what it means here.
+    /// A file system of another machine: a sync there does not guarantee the same as here.
     Network(&'static str),
-    /// Something between this process and a disk.
+    /// A layer between this process and a disk.
     Layered(&'static str),
 }
 
 /// Limits of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Files that may be open at once.
+    /// Maximum number of open files.
     pub open_files: u64,
-    /// Maps that may exist at once.
+    /// Maximum number of maps.
     pub maps: u64,
 }
 
-/// By the number that the kernel gives a kind of file system.
+/// File systems by the kernel's magic number.
 const KINDS: &[(u64, FileSystem)] = &[
     (0x6969, FileSystem::Network("NFS")),
     (0x517b, FileSystem::Network("SMB")),
@@ -46,7 +46,7 @@ fn kind(number: u64) -> FileSystem {
 }
 
 impl RealVfs {
-    /// What its root lies on.
+    /// Kind of file system of the root.
     pub fn file_system(&self) -> io::Result<FileSystem> {
         let stat = rustix::fs::statfs(self.root())?;
         #[allow(clippy::unnecessary_cast, reason = "the type differs between machines")]
@@ -54,10 +54,10 @@ impl RealVfs {
     }
 }
 
-/// The limits of this process, the soft limit of open files raised as far as it may be.
+/// Limits of this process, after raising the soft limit of open files as far as possible.
 pub fn limits() -> Limits {
     let mut files = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to a valid `rlimit` for the length of the call.
+    // SAFETY: the pointer is to a valid `rlimit` for the duration of the call.
     if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut files) } != 0 {
         files.rlim_cur = u64::MAX;
     }
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn network_file_systems_are_known_by_number() {
+    fn network_file_systems_are_recognized_by_magic_number() {
         assert_eq!(kind(0x6969), FileSystem::Network("NFS"));
         assert_eq!(kind(0xffff_ffff_ff53_4d42), FileSystem::Network("CIFS"));
         assert_eq!(kind(0x794c_7630), FileSystem::Layered("overlayfs"));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read() {
+    fn limits_are_nonzero() {
         let limits = limits();
         assert!(limits.open_files > 0 && limits.maps > 0);
     }

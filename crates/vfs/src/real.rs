@@ -1,8 +1,8 @@
-//! The operating system's files.
+//! Files of the operating system.
 //!
-//! Writes go through `pwrite`, so that a full disk is an error and never a signal. Maps are
-//! read-only, of files that are not changed any more, and cover exactly the length a commit record
-//! or a manifest named.
+//! Writes use `pwrite`, so that a full disk is an error and never a signal. Maps are read-only, of
+//! files that no longer change, and cover exactly the length named by a commit record or a
+//! manifest.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -32,12 +32,12 @@ struct RealFile {
 
 #[derive(Debug)]
 struct RealLock {
-    /// Holds the kernel's lock; closing the file releases it, also when the process dies.
+    /// Holds the kernel's lock; closing the file releases it, even if the process dies.
     file: File,
 }
 
 impl Drop for RealLock {
-    /// Closing the file is not enough: a child process that is being started has it, too.
+    /// Closing the file is not enough: a child process being started also has it open.
     fn drop(&mut self) {
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
@@ -45,8 +45,8 @@ impl Drop for RealLock {
 
 impl VfsLock for RealLock {}
 
-/// A map whose faults are counted. The order of the fields is that of their end: first no reader
-/// watches it, then it is unmapped.
+/// A map whose faults are counted. The field order is the drop order: readers stop watching before
+/// the map is removed.
 #[derive(Debug)]
 struct WatchedMap {
     _watched: Watched,
@@ -54,7 +54,7 @@ struct WatchedMap {
 }
 
 impl RealVfs {
-    /// A file system below `root`, which is created where missing.
+    /// A file system below `root`, which is created if it does not exist.
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
         std::fs::create_dir_all(&root)?;
@@ -97,7 +97,7 @@ impl VfsFile for RealFile {
     fn allocate(&self, len: u64) -> io::Result<()> {
         match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len) {
             Ok(()) => Ok(()),
-            // Some file systems cannot reserve; the write itself then reports a full disk.
+            // Some file systems cannot allocate; then the write itself reports a full disk.
             Err(rustix::io::Errno::OPNOTSUPP) => {
                 if self.len()? < len {
                     self.file.set_len(len)?;
@@ -134,8 +134,7 @@ impl RealVfs {
             }
             Err(errno) => return Err(failed(&errno.into())),
         }
-        // For people who look into the file; the kernel's lock is what counts. A full disk is no
-        // reason not to start.
+        // Only informative; the kernel's lock decides. A full disk does not prevent a start.
         let holder = format!("{}\n", std::process::id());
         let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
         Ok(RealLock { file })
@@ -166,10 +165,10 @@ impl Vfs for RealVfs {
         if len == 0 {
             return Ok(Buffer::from_vec(Vec::<u8>::new()));
         }
-        // SAFETY: the file is immutable from here on: segments and dictionaries are never
-        // written, truncated or replaced after they are named, only unlinked, and an unlinked
-        // map stays readable. The length was just compared with the file's. Where another process
-        // cuts it all the same, `bus` keeps the process alive.
+        // SAFETY: the file is immutable from here on: segments and dictionaries are never written,
+        // truncated or replaced after they are named, only unlinked, and an unlinked map stays
+        // readable. The length was just compared with the file's. If another process cuts it
+        // anyway, `bus` keeps the process alive.
         let map = unsafe { Mmap::map(&file)? };
         let start = NonNull::new(map.as_ptr().cast_mut())
             .ok_or_else(|| io::Error::other("the map has no address"))?;
@@ -184,8 +183,8 @@ impl Vfs for RealVfs {
     fn settle(&self, path: &str) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(self.path(path))?;
         file.sync_data()?;
-        // Everything cached is clean now, so this lets it go. Only an advice: where it is not
-        // taken, nothing is worse than before.
+        // All cached pages are clean now, so this drops them. It is only advice: if it is ignored,
+        // nothing gets worse.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(())
     }
@@ -229,7 +228,7 @@ impl Vfs for RealVfs {
 
     fn entropy(&self) -> u64 {
         use std::hash::{BuildHasher, Hasher};
-        // std seeds this from the operating system; salts and names need no more.
+        // std seeds this from the operating system, which suffices for salts and names.
         std::collections::hash_map::RandomState::new().build_hasher().finish()
     }
 
@@ -254,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_only_the_expected_length() {
+    fn a_map_requires_the_expected_file_length() {
         let directory = tempfile::tempdir().unwrap();
         let vfs = RealVfs::new(directory.path()).unwrap();
         let file = vfs.open("a", OpenMode::CreateNew).unwrap();
@@ -277,11 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_the_descriptor_does_not_keep_the_lock() {
+    fn a_duplicated_descriptor_does_not_keep_the_lock() {
         let directory = tempfile::tempdir().unwrap();
         let vfs = RealVfs::new(directory.path()).unwrap();
         let held = vfs.locked("lock").unwrap();
-        // As a child process has it between fork and exec.
+        // Like a child process between fork and exec.
         let copy = held.file.try_clone().unwrap();
         drop(held);
         vfs.lock("lock").unwrap();

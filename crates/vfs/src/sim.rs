@@ -1,5 +1,5 @@
-//! A file system in memory for the crash tests: same trait, same errors, and a disk that can be
-//! taken apart at any operation.
+//! An in-memory file system for the crash tests: same trait, same errors, and a disk that can fail
+//! at any operation.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::sim_disk::{Inode, NameChange, SimDisk, name, parent};
 use crate::{DirEntry, OpenMode, Space, Vfs, VfsFile, VfsLock};
 
-/// What goes wrong, from which operation on. Operations that change something are counted.
+/// Faults, and the operation from which they apply. Only changing operations are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimFault {
     /// The power fails at operation `at`: it and all later ones return an error. The operation
@@ -22,40 +22,40 @@ pub enum SimFault {
         /// Number of the operation.
         at: u64,
     },
-    /// The first sync of a path that contains `path`, after operation `at`, fails; some of what
-    /// was unsynced is on the disk, the rest never gets there.
+    /// The first sync of a path that contains `path`, after operation `at`, fails. Some of the
+    /// unsynced data is on the disk, the remainder never reaches it.
     FailSync {
-        /// Part of the path.
+        /// Substring of the path.
         path: String,
         /// Number of the operation.
         at: u64,
     },
-    /// The next map of a path that contains `path` fails for want of memory.
+    /// The next map of a path that contains `path` fails for lack of memory.
     FailMap {
-        /// Part of the path.
+        /// Substring of the path.
         path: String,
     },
     /// Syncs of files whose path contains `path` do nothing: a planted fault.
     SkipSync {
-        /// Part of the path.
+        /// Substring of the path.
         path: String,
     },
     /// Syncs of a directory do nothing: a planted fault.
     SkipDirSync {
-        /// The directory; with a `/` at its end, the directories below it instead.
+        /// The directory; with a trailing `/`, all directories below it instead.
         path: String,
     },
-    /// What is written to one path goes to another at once, and the renaming that would bring
-    /// it there does nothing: a planted fault.
+    /// Writes to one path go directly to another, and the rename that should replace it does
+    /// nothing: a planted fault.
     InPlace {
-        /// The path that is written.
+        /// The written path.
         from: String,
-        /// The path that it replaces.
+        /// The path to be replaced.
         to: String,
     },
-    /// The disk has room for so many bytes.
+    /// The disk has space for this many bytes.
     Full {
-        /// Room in bytes.
+        /// Space in bytes.
         bytes: u64,
     },
 }
@@ -71,7 +71,7 @@ struct State {
     locked: bool,
 }
 
-/// Files in memory.
+/// In-memory files.
 #[derive(Debug, Clone)]
 pub struct SimVfs {
     state: Arc<Mutex<State>>,
@@ -102,8 +102,8 @@ fn power_lost() -> io::Error {
 }
 
 impl State {
-    /// Counts a changing operation. `Err` when the power is off; `Ok(true)` when it fails with
-    /// this operation, which may still reach the disk.
+    /// Counts a changing operation. `Err` if the power is off; `Ok(true)` if it fails with this
+    /// operation, which may still reach the disk.
     fn step(&mut self) -> io::Result<bool> {
         if self.lost {
             return Err(power_lost());
@@ -124,7 +124,7 @@ impl State {
         self.faults.iter().any(skips)
     }
 
-    /// Where a path leads under an `InPlace`.
+    /// Actual target of a path under an `InPlace` fault.
     fn target<'a>(&'a self, path: &'a str) -> &'a str {
         let target = self.faults.iter().find_map(|fault| match fault {
             SimFault::InPlace { from, to } if from == path => Some(to.as_str()),
@@ -173,7 +173,7 @@ impl State {
 }
 
 impl SimVfs {
-    /// An empty disk. Everything random follows from `seed`.
+    /// An empty disk. All randomness derives from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self::with_disk(SimDisk::new(), seed, Vec::new())
@@ -209,7 +209,7 @@ impl SimVfs {
         self.state.lock().lost
     }
 
-    /// Flips bits of one byte of a file, where they stay: what a bad disk does.
+    /// Flips bits of one byte of a file in place, as a bad disk does.
     pub fn flip(&self, path: &str, offset: usize, mask: u8) -> io::Result<()> {
         let mut state = self.state.lock();
         let inode = state.lookup(path)?;
@@ -230,8 +230,8 @@ impl SimVfs {
         self.state.lock().operations
     }
 
-    /// A disk that a power loss at this moment may leave, chosen by `seed`. Planted skips of
-    /// syncs stay in force; this file system is not touched.
+    /// Returns a disk state that a power loss now may leave, chosen by `seed`. Planted skips of
+    /// syncs stay in force; this file system is unchanged.
     #[must_use]
     pub fn power_loss(&self, seed: u64) -> Self {
         let state = self.state.lock();
@@ -252,7 +252,8 @@ impl SimVfs {
         paths
     }
 
-    /// Changes the durable content of a file unnoticed by the database, as a failing disk does.
+    /// Changes the durable content of a file without the database's knowledge, as a failing disk
+    /// does.
     pub fn spoil(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut state = self.state.lock();
         let inode = state.lookup(path)?;
@@ -262,7 +263,7 @@ impl SimVfs {
         Ok(())
     }
 
-    /// The disk after the process was killed: everything it wrote is there, unsynced as it was.
+    /// Returns the disk after the process was killed: with all its writes, synced or not.
     #[must_use]
     pub fn kill(&self, seed: u64) -> Self {
         let state = self.state.lock();
@@ -270,7 +271,7 @@ impl SimVfs {
     }
 }
 
-/// Faults that belong to the protocol under test and survive a restart.
+/// Faults of the protocol under test, which survive a restart.
 fn lasting(faults: &[SimFault]) -> Vec<SimFault> {
     let lasts = |fault: &&SimFault| {
         use SimFault::{InPlace, SkipDirSync, SkipSync};
@@ -303,7 +304,7 @@ impl VfsFile for SimHandle {
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.state.lock();
-        // A sync during which the power fails has not happened.
+        // A sync during which the power fails has no effect.
         if state.step()? {
             return Err(power_lost());
         }
@@ -549,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn unsynced_names_may_vanish() {
+    fn unsynced_names_may_be_lost() {
         let vanished = (0..50).filter(|&seed| {
             let vfs = SimVfs::new(seed);
             let file = vfs.open("a", OpenMode::CreateNew).unwrap();

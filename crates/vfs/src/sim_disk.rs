@@ -1,9 +1,9 @@
-//! What a simulated disk holds: for each file the durable content and the writes since; for each
-//! directory the durable names and the changes since.
+//! Content of a simulated disk: the durable content of each file and the writes since, the durable
+//! names of each directory and the changes since.
 //!
-//! A power loss keeps any subset of the unsynced: each 64-byte sector of each write on its own,
-//! the length of any of the writes, the bytes between as zeros or junk, and any subset of the
-//! unsynced changes of names. That is more than real file systems lose, on purpose.
+//! A power loss keeps any subset of the unsynced data: of the 64-byte sectors of each write, and of
+//! the name changes. The length is that after any of the writes; bytes in between are zeros or
+//! junk. Deliberately, that is more than real file systems lose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes a disk writes whole or not at all.
+/// Bytes that a disk writes completely or not at all.
 const SECTOR: usize = 64;
 
 pub(crate) type Inode = u64;
 
-/// A file's content.
+/// Content of a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimFile {
-    /// What the process sees.
+    /// Content that the process sees.
     pub(crate) current: Arc<Vec<u8>>,
-    /// What a power loss leaves at least.
+    /// Minimum content after a power loss.
     durable: Arc<Vec<u8>>,
-    /// Writes since, in order.
+    /// Later writes, in order.
     unsynced: Vec<(usize, Arc<[u8]>)>,
-    /// Bytes that were allocated for it.
+    /// Bytes allocated for the file.
     pub(crate) room: u64,
 }
 
-/// A change of a directory that is not durable yet.
+/// A change of a directory that is not yet durable.
 #[derive(Debug, Clone)]
 pub(crate) enum NameChange {
     Link {
@@ -65,7 +65,7 @@ impl NameChange {
     }
 }
 
-/// A directory's files. Directories themselves are names in the disk's set.
+/// Files of a directory. Directories themselves are names in the set of the disk.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimDirectory {
     pub(crate) current: BTreeMap<String, Inode>,
@@ -114,13 +114,13 @@ impl SimFile {
     }
 
     pub(crate) fn truncate(&mut self) {
-        // Emptying a file that was durable is only done to temporary files: modelled as durable
-        // at once, which loses more than it keeps.
+        // Only temporary files are emptied while durable. Modelled as immediately durable, which
+        // loses more than it keeps.
         *self = Self::default();
     }
 
-    /// Brings the writes since the last sync to the disk. What a failed sync dropped is not among
-    /// them: the kernel takes those pages for clean.
+    /// Writes everything since the last sync to the disk, except what a failed sync dropped: the
+    /// kernel treats those pages as clean.
     pub(crate) fn sync(&mut self) {
         let durable = Arc::make_mut(&mut self.durable);
         for (offset, data) in self.unsynced.drain(..) {
@@ -132,15 +132,14 @@ impl SimFile {
         }
     }
 
-    /// A failed sync: the process goes on seeing its writes, the disk got some of them and never
-    /// gets the others.
+    /// A failed sync: the process still sees its writes, but only some of them reach the disk.
     pub(crate) fn drop_unsynced(&mut self, rng: &mut ChaCha8Rng) {
         self.unsynced.retain(|_| rng.random());
         self.sync();
     }
 
-    /// Reads find what the disk has, and writes that are not on their way there any more are
-    /// gone.
+    /// Drops the cache: reads return what the disk has, and writes that will never reach it are
+    /// lost.
     pub(crate) fn forget_cache(&mut self) {
         if self.unsynced.is_empty() {
             self.current = Arc::clone(&self.durable);
@@ -149,7 +148,7 @@ impl SimFile {
 
     fn crash(&self, rng: &mut ChaCha8Rng, keep: f64, junk: bool) -> Self {
         let mut content = Vec::clone(&self.durable);
-        // The length is that of any moment since the last sync.
+        // The length is that at any time since the last sync.
         let mut lengths = vec![content.len()];
         for (offset, data) in &self.unsynced {
             let end = (offset + data.len()).max(lengths[lengths.len() - 1]);
@@ -173,7 +172,7 @@ impl SimFile {
     }
 }
 
-/// Writes some sectors of `data`; one of the lost may hold junk.
+/// Writes some sectors of `data`; a lost sector may contain junk.
 fn persist(
     content: &mut [u8],
     offset: usize,
@@ -182,7 +181,7 @@ fn persist(
     keep: f64,
     junk: bool,
 ) {
-    // Most writes arrive or are lost as a whole; tearing every one would hide the rare cases.
+    // Most writes survive or are lost as a whole; tearing every one would hide the rare cases.
     let fate: f64 = rng.random();
     let torn = rng.random_bool(0.3);
     let mut at = 0;
@@ -209,7 +208,7 @@ pub(crate) struct SimDisk {
     pub(crate) directories: BTreeMap<String, SimDirectory>,
     /// Directories whose own name is durable.
     durable_directories: BTreeSet<String>,
-    /// Renamings of directories that are not durable yet: old and new path.
+    /// Directory renames that are not yet durable: old and new path.
     moved: Vec<(String, String)>,
     pub(crate) next_inode: Inode,
 }
@@ -234,7 +233,7 @@ impl SimDisk {
         self.moved.retain(|(_, to)| parent(to) != path);
     }
 
-    /// Renames a directory with all below it.
+    /// Renames a directory with everything below it.
     pub(crate) fn move_directory(&mut self, from: &str, to: &str) {
         let moved = |path: &String| {
             let rest = path.strip_prefix(from)?;
@@ -254,7 +253,7 @@ impl SimDisk {
         self.moved.push((from.to_owned(), to.to_owned()));
     }
 
-    /// Removes a directory. It is gone at once, which is less than it may be.
+    /// Removes a directory. The removal is immediately durable, which loses more than necessary.
     pub(crate) fn remove_directory(&mut self, path: &str) {
         self.directories.remove(path);
         self.durable_directories.remove(path);
@@ -268,9 +267,9 @@ impl SimDisk {
         files.map(|file| file.room.max(file.current.len() as u64)).sum()
     }
 
-    /// A disk that a power loss may leave.
+    /// Returns a disk state that a power loss may leave.
     pub(crate) fn crash(&self, rng: &mut ChaCha8Rng) -> Self {
-        // Each image loses little, half, or nearly everything.
+        // Each state loses little, half, or nearly everything.
         let keep = *[0.05, 0.5, 0.9, 1.0].choose(rng).unwrap_or(&0.5);
         let junk = rng.random_bool(0.5);
         let before;
@@ -302,7 +301,7 @@ impl SimDisk {
         disk
     }
 
-    /// Some renamings of directories never reached the disk.
+    /// Undoes some directory renames, which never reached the disk.
     fn with_moves_undone(&self, rng: &mut ChaCha8Rng, keep: f64) -> Self {
         let mut disk = self.clone();
         for (from, to) in std::mem::take(&mut disk.moved).iter().rev() {
@@ -316,12 +315,12 @@ impl SimDisk {
     }
 }
 
-/// The directory that holds `path`.
+/// Directory of `path`.
 pub(crate) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// The name of `path` within its directory.
+/// Name of `path` within its directory.
 pub(crate) fn name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }

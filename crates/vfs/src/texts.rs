@@ -1,39 +1,39 @@
-//! Texts of a column looked at together: where their bytes are, whether all of them are ASCII, and
-//! columns put together from such texts without reading them one by one.
+//! Batch operations on strings of a column: locating their bytes, checking for ASCII, and
+//! assembling columns from such strings without reading them one by one.
 
 use arrow_array::StringViewArray;
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::ArrowError;
 
-/// Texts that are looked at together: their views are in the first-level cache.
+/// Number of strings processed together: their views fit the first-level cache.
 pub const PIECE_TEXTS: usize = 1024;
-/// The longest text that its view holds.
+/// Maximum length of a string stored in its view.
 pub const INLINE_BYTES: u32 = 12;
-/// The first bit of each byte, which no letter of ASCII has.
+/// High bit of each byte, which no ASCII character has.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-/// Bytes beside the texts' own that are read with them.
+/// Bytes between the strings that may be read with them.
 const GAP_BYTES: usize = 4 << 10;
-/// Bytes of texts that are looked at together, at most.
+/// Maximum bytes of strings processed together.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Where the bytes of some texts are, those that their views hold apart.
+/// Location of the bytes of some strings, except strings stored in their views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch<'a> {
-    /// Where `bytes` begin in their buffer.
+    /// Start of `bytes` in their buffer.
     pub start: u32,
-    /// All of the texts, with little between them; empty where views hold them all.
+    /// Bytes of all strings, with small gaps; empty if all strings are in their views.
     pub bytes: &'a [u8],
 }
 
-/// What one pass over views finds.
+/// Result of one pass over views.
 struct Found {
-    /// All bits of prefixes and of texts that views hold.
+    /// All bits of prefixes and of strings stored in views.
     bits: u64,
-    /// The least and greatest buffer, the first and the last byte of long texts.
+    /// Least and greatest buffer; first and last byte of long strings.
     buffers: (u32, u32),
     start: u32,
     end: u64,
-    /// Bytes of long texts.
+    /// Total bytes of long strings.
     long: u64,
 }
 
@@ -58,19 +58,19 @@ fn look(views: &[u128]) -> Found {
     found
 }
 
-/// All bits of texts, if views hold them all.
+/// All bits of the strings, if all are stored in their views.
 fn inline_bits(views: &[u128]) -> Option<u64> {
     let (mut all, mut lens) = (0, 0);
     for &view in views {
         all |= view;
-        // Up to 12 and the same with 3 more: no bit above the fourth.
+        // Adding 3 to a length up to 12 sets no bit above the fourth.
         let len = view as u32;
         lens |= len | len.wrapping_add(3);
     }
     (lens < 16).then_some((all >> 32) as u64 | (all >> 64) as u64)
 }
 
-/// The one stretch with the bytes of all long texts, if they lie close together.
+/// Returns the single byte range of all long strings, if they are close together.
 fn together<'a>(found: &Found, buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
     if found.long == 0 {
         return Some(Stretch { start: 0, bytes: &[] });
@@ -84,13 +84,13 @@ fn together<'a>(found: &Found, buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
     is_close.then_some(Stretch { start: found.start, bytes })
 }
 
-/// Where the bytes of these texts are, if they lie close together.
+/// Returns the byte range of these strings, if they are close together.
 #[must_use]
 pub fn stretch<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
     together(&look(views), buffers)
 }
 
-/// The same for texts of ASCII alone.
+/// Like [`stretch`], but only for ASCII strings.
 #[must_use]
 pub fn ascii_stretch<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<Stretch<'a>> {
     let found = look(views);
@@ -100,8 +100,8 @@ pub fn ascii_stretch<'a>(views: &[u128], buffers: &'a [Buffer]) -> Option<Stretc
     together(&found, buffers).filter(|stretch| stretch.bytes.is_ascii())
 }
 
-/// Whether texts are of ASCII alone. They may lie anywhere; it is no answer that some are not
-/// where they are long.
+/// Whether all strings are ASCII. They may be anywhere in the buffers. `false` does not prove that
+/// a long string is not ASCII.
 #[must_use]
 pub fn are_ascii(views: &[u128], buffers: &[Buffer]) -> bool {
     views.chunks(PIECE_TEXTS).all(|piece| {
@@ -124,8 +124,8 @@ pub fn are_ascii(views: &[u128], buffers: &[Buffer]) -> bool {
     })
 }
 
-/// A column of these views. Where all texts are ASCII that is found in one pass over their bytes;
-/// other texts are checked one by one.
+/// Builds a column of these views. If all strings are ASCII, one pass over their bytes verifies
+/// them; other strings are checked one by one.
 pub fn column(
     views: Vec<u128>,
     buffers: Vec<Buffer>,
@@ -136,8 +136,8 @@ pub fn column(
         debug_assert!(
             StringViewArray::try_new(views.clone().into(), buffers.clone(), nulls.clone()).is_ok()
         );
-        // SAFETY: `are_ascii` found each long text within its buffer, and all bytes of texts to
-        // be ASCII, which is UTF-8; the lengths of views and nulls were compared.
+        // SAFETY: `are_ascii` verified that each long string is within its buffer and that all
+        // bytes are ASCII, which is valid UTF-8; the numbers of views and nulls were compared.
         return Ok(unsafe { StringViewArray::new_unchecked(views.into(), buffers, nulls) });
     }
     StringViewArray::try_new(views.into(), buffers, nulls)
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_checked() {
+    fn columns_are_validated() {
         let text = b"0123456789abcdef";
         let buffers = || vec![Buffer::from(text.to_vec())];
         let sound = vec![0, long(0, 0, text), long(0, 2, &text[2..])];
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(stretch(&sound, &buffers()).unwrap().bytes, text);
         let array = column(sound.clone(), buffers(), None).unwrap();
         assert_eq!(array.value(2), "23456789abcdef");
-        // Beyond the buffer, in one that there is not, with too few nulls.
+        // Beyond the buffer, in a nonexistent buffer, with too few nulls.
         for view in [long(0, 1, text), long(1, 0, text), long(0, u32::MAX, text)] {
             assert!(!are_ascii(&[view], &buffers()));
             assert_eq!(stretch(&[view], &buffers()), None);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn other_letters_are_texts_and_other_bytes_are_not() {
+    fn non_ascii_utf8_is_accepted_and_invalid_utf8_is_refused() {
         for (text, is_text) in [("élan et élans à part".as_bytes(), true), (&[0x80; 20], false)]
         {
             let buffers = vec![Buffer::from(text.to_vec())];
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_far_from_one_another_are_no_stretch() {
+    fn strings_far_apart_have_no_common_range() {
         let body = vec![b'x'; 100_000];
         let views = vec![long(0, 0, &body[..20]), long(0, 90_000, &body[..20])];
         let buffers = vec![Buffer::from(body.clone()), Buffer::from(body)];

@@ -1,5 +1,5 @@
-//! A mapped file that is cut: the process lives, and no made-up byte goes unnoticed. Each test is a
-//! process of its own, so that a signal ends no other one.
+//! Cuts a mapped file: the process survives, and no invented byte goes unnoticed. Each test is a
+//! separate process, so that a signal ends no other test.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -54,8 +54,8 @@ fn a_cut_file_is_noticed() {
                         let last = is_cut.load(Ordering::Acquire);
                         let wrong = map.iter().filter(|byte| **byte != FILL).count();
                         let is_noticed = wrong == 0 || is_faulted(&map.slice(PAGE));
-                        // While it cuts, a kernel with large folios may have zeros where it has
-                        // not taken the page away yet: the same bytes fault when it is done.
+                        // During the cut, a kernel with large folios may show zeros in a page that
+                        // it has not removed yet: the same bytes fault after the cut.
                         assert!(is_noticed || !last, "round {round}");
                         if last {
                             break;
@@ -73,16 +73,16 @@ fn a_cut_file_is_noticed() {
     assert!(faults() >= noticed);
     assert!(!is_faulted(&neighbour));
     assert!(neighbour.iter().all(|byte| *byte == FILL));
-    // A new map may get an old address.
+    // A new map may reuse an old address.
     assert!(!is_faulted(&vfs.map("neighbour", (PAGE * PAGES) as u64).unwrap()));
 }
 
 extern "C" fn previous_handler(_: libc::c_int) {
-    // SAFETY: ends the process at once, which is allowed in a handler.
+    // SAFETY: ends the process immediately, which is allowed in a handler.
     unsafe { libc::_exit(KEPT_BY_PREVIOUS) };
 }
 
-/// A map that is none of ours, cut while it is mapped, and read.
+/// Reads a foreign map whose file was cut while mapped.
 fn touch_a_foreign_map() {
     let directory = tempfile::tempdir().unwrap();
     let vfs = RealVfs::new(directory.path()).unwrap();
@@ -92,7 +92,7 @@ fn touch_a_foreign_map() {
     write(directory.path(), "foreign");
     let file = File::options().read(true).write(true).open(directory.path().join("foreign"));
     let file = file.unwrap();
-    // SAFETY: cutting the file is the point; the signal it brings is expected.
+    // SAFETY: the test cuts the file on purpose and expects the signal.
     let foreign = unsafe { memmap2::Mmap::map(&file).unwrap() };
     file.write_all_at(&[FILL], 0).unwrap();
     file.set_len(0).unwrap();

@@ -1,4 +1,5 @@
-//! How many rows of trades per second each format takes: `cargo run --release --example row_speed`.
+//! Measures the rows of trades per second in each format: `cargo run --release --example
+//! row_speed`.
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
 use std::sync::Arc;
@@ -37,8 +38,8 @@ fn trades() -> (Vec<Field>, RecordBatch) {
     (fields, batch.expect("columns of equal length"))
 }
 
-/// Time this thread was on a processor, so that a busy machine does not blur the figure; the
-/// clock where the system does not tell.
+/// CPU time of this thread, so that a busy machine does not distort the result; elapsed time if the
+/// system does not report CPU time.
 fn processor_time(start: Instant) -> Duration {
     let nanos = std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()

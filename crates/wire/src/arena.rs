@@ -1,19 +1,19 @@
 //! A record batch as one buffer that `arrow-js-ffi` reads without copying: the C data interface
-//! with 32-bit pointers, as WebAssembly lays it out, relative to the start of the arena.
+//! with 32-bit pointers, in the layout of WebAssembly, relative to the start of the arena.
 //!
 //! | offset | bytes | meaning |
 //! |---|---|---|
 //! | 0 | 4 | zero: a null pointer to metadata reads as "no entries" |
-//! | 4 | 4 | where the `ArrowArray` of the batch (a struct) is |
-//! | 8 | 4 | where its `ArrowSchema` is |
+//! | 4 | 4 | offset of the `ArrowArray` of the batch (a struct) |
+//! | 8 | 4 | offset of its `ArrowSchema` |
 //! | 12 | 4 | rows |
 //! | 16 | 4 | bytes of the arena, a multiple of 64; another may follow |
 //! | 64 | | buffers, each 64-byte aligned; then the structs |
 //!
-//! All numbers are little-endian. The release callbacks are null: the memory is the buffer's.
-//! What the reader cannot take is turned into what it can: string views, wide text and wide binary
-//! into 32-bit offsets, decimals into text, arrays into nested lists; dictionaries are cut to the
-//! values the batch uses.
+//! All numbers are little-endian. The release callbacks are null: the buffer owns the memory. Types
+//! that the reader does not support are converted: string views, large strings and large binary to
+//! 32-bit offsets, decimals to strings, arrays to nested lists. Dictionaries are reduced to the
+//! values that the batch uses.
 
 use arrow::compute::cast;
 use arrow_array::cast::AsArray;
@@ -34,15 +34,15 @@ const NULLABLE: i64 = 2;
 /// Key of the field metadata that names the SQL type.
 const TYPE_KEY: &str = "tidemark.type";
 
-/// One record batch as one arena.
+/// Writes one record batch as one arena.
 pub fn write_arena(batch: &RecordBatch) -> EngineResult<Vec<u8>> {
     let mut out = Vec::new();
     append_arena(&[], batch, &mut out)?;
     Ok(out)
 }
 
-/// Appends an arena to `out`, at the next multiple of 64. `fields` name the SQL types; they may
-/// be missing.
+/// Appends an arena to `out`, at the next multiple of 64. `fields` name the SQL types, and may be
+/// empty.
 pub(crate) fn append_arena(
     fields: &[Field],
     batch: &RecordBatch,
@@ -91,7 +91,7 @@ fn unreadable(data_type: &DataType) -> EngineError {
     EngineError::new(ErrorCode::NotSupported, format!("{data_type} has no place in an Arrow arena"))
 }
 
-/// The column in types that the reader knows.
+/// Converts a column to types that the reader supports.
 fn readable(column: &ArrayRef) -> EngineResult<ArrayRef> {
     if double_array::DoubleArrays::new(column).is_some() {
         return double_array::to_nested(column);
@@ -130,7 +130,7 @@ fn readable_struct(column: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(std::sync::Arc::new(StructArray::new(fields.into(), children, structs.nulls().cloned())))
 }
 
-/// The same symbols over a dictionary of only those that occur, in order of appearance.
+/// Returns the same symbols with a dictionary of only those that occur, in order of appearance.
 fn compact_dictionary(column: &ArrayRef) -> EngineResult<ArrayRef> {
     let dictionary =
         column.as_dictionary_opt::<Int32Type>().ok_or_else(|| unreadable(column.data_type()))?;
@@ -156,7 +156,7 @@ fn compact_dictionary(column: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(std::sync::Arc::new(compact))
 }
 
-/// The C data interface's format text.
+/// Format string of the C data interface.
 fn format_of(data_type: &DataType) -> EngineResult<String> {
     Ok(match data_type {
         DataType::Boolean => "b".into(),
@@ -209,7 +209,7 @@ impl Arena<'_> {
         self.out.resize(self.out.len() + count, 0);
     }
 
-    /// Copies a buffer to the next aligned place.
+    /// Copies a buffer to the next aligned offset; returns that offset.
     fn put_buffer(&mut self, bytes: &[u8]) -> EngineResult<u32> {
         self.align();
         let at = self.here()?;
@@ -231,7 +231,8 @@ impl Arena<'_> {
         }
     }
 
-    /// 32-bit offsets counted from the first, and where the first and the last point.
+    /// Writes 32-bit offsets relative to the first; returns their position, and the first and last
+    /// value.
     fn put_offsets(&mut self, offsets: &[i32]) -> EngineResult<(u32, usize, usize)> {
         let first = offsets.first().copied().unwrap_or(0);
         let last = offsets.last().copied().unwrap_or(0);
@@ -240,7 +241,7 @@ impl Arena<'_> {
         Ok((self.put_buffer(&from_zero)?, first as usize, last as usize))
     }
 
-    /// Writes an array's buffers and its `ArrowArray`; returns where that is.
+    /// Writes an array's buffers and its `ArrowArray`; returns the offset of the struct.
     fn put_array(&mut self, array: &dyn Array) -> EngineResult<u32> {
         let validity = self.put_nulls(array.nulls())?;
         let rows = array.len();
@@ -248,7 +249,7 @@ impl Arena<'_> {
             DataType::Boolean => {
                 let bits = array.as_boolean().values().sliced();
                 let values = self.put_buffer(bits.as_slice())?;
-                // The reader takes one byte per value, though it uses one bit.
+                // The reader requires one byte per value, although it uses one bit.
                 self.put_zeros(rows.saturating_sub(bits.len()));
                 self.put_array_struct(rows, array.nulls(), &[validity, values], &[], 0)
             }
@@ -304,7 +305,7 @@ impl Arena<'_> {
         children: &[u32],
         dictionary: u32,
     ) -> EngineResult<u32> {
-        // A struct without validity still has its one buffer.
+        // A struct without validity still has one buffer.
         let buffers = if buffers.is_empty() { &[0] } else { buffers };
         let buffer_pointers = self.put_pointers(buffers)?;
         let child_pointers = self.put_pointers(children)?;
@@ -325,7 +326,7 @@ impl Arena<'_> {
         self.put_buffer(&bytes)
     }
 
-    /// Writes a column's `ArrowSchema`; returns where it is.
+    /// Writes a column's `ArrowSchema`; returns its offset.
     fn put_schema(
         &mut self,
         name: &str,
@@ -380,7 +381,7 @@ impl Arena<'_> {
         Ok(at)
     }
 
-    /// One entry: the SQL type.
+    /// Writes one metadata entry: the SQL type.
     fn put_metadata(&mut self, sql_type: &str) -> EngineResult<u32> {
         let at = self.here()?;
         self.out.extend_from_slice(&1_i32.to_le_bytes());
@@ -392,7 +393,7 @@ impl Arena<'_> {
     }
 }
 
-/// The values of a column of fixed width, from its first row.
+/// Values of a fixed-width column, from its first row.
 fn fixed_width_bytes(array: &dyn Array) -> EngineResult<Vec<u8>> {
     let width = match array.data_type() {
         DataType::FixedSizeBinary(size) => *size as usize,
@@ -411,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unused_symbols_stay_behind() {
+    fn compacting_a_dictionary_drops_unused_symbols() {
         let values = StringArray::from(vec!["a", "b", "c", "d"]);
         let keys = Int32Array::from(vec![Some(3), None, Some(1), Some(3)]);
         let column: ArrayRef = std::sync::Arc::new(

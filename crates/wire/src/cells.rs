@@ -1,4 +1,4 @@
-//! Texts of cells that look the same in every format: identifiers, addresses, geohashes, arrays.
+//! Cells that look the same in every format: identifiers, addresses, geohashes, arrays.
 
 use arrow_buffer::IntervalMonthDayNano;
 use tidemark_types::period::Period;
@@ -24,7 +24,7 @@ pub(crate) fn push_uuid(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// `0x12`: whole bytes, leading zero bytes dropped, the last byte always there.
+/// `0x12`: whole bytes without leading zero bytes; the last byte is always written.
 pub(crate) fn push_long256(out: &mut Vec<u8>, big_endian: &[u8]) {
     out.extend_from_slice(b"0x");
     let zeros = big_endian.iter().take_while(|byte| **byte == 0).count();
@@ -42,7 +42,7 @@ pub(crate) fn push_ipv4(out: &mut Vec<u8>, address: u32) {
     }
 }
 
-/// Base 32 for whole characters, else binary digits.
+/// Base 32 for whole characters, otherwise binary digits.
 pub(crate) fn push_geohash(out: &mut Vec<u8>, bits: u8, value: u64) {
     let (step, count) = if bits.is_multiple_of(5) { (5, bits / 5) } else { (1, bits) };
     for position in (0..count).rev() {
@@ -51,13 +51,13 @@ pub(crate) fn push_geohash(out: &mut Vec<u8>, bits: u8, value: u64) {
     }
 }
 
-/// A CHAR as UTF-8; half of a surrogate pair cannot be written and becomes U+FFFD.
+/// A CHAR as UTF-8; half of a surrogate pair cannot be encoded and becomes U+FFFD.
 pub(crate) fn push_char(out: &mut Vec<u8>, unit: u16) {
     let character = char::from_u32(u32::from(unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
     out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// `('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')`, microseconds only where they are.
+/// `('2024-01-01T00:00:00.000Z', '2024-01-02T00:00:00.000Z')`; microseconds only if not zero.
 pub(crate) fn push_interval(out: &mut Vec<u8>, ends: [Fixed<'_, i64>; 2], row: usize) {
     let mut writer = InstantWriter::new(crate::digits::InstantStyle::Iso);
     for (index, end) in ends.into_iter().enumerate() {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_and_addresses() {
+    fn identifiers_and_addresses_are_formatted() {
         let bytes: Vec<u8> = (0..16).map(|byte| byte * 17).collect();
         assert_eq!(text(|out| push_uuid(out, &bytes)), "00112233-4455-6677-8899-aabbccddeeff");
         let mut wide = [0; 32];
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn geohashes_by_characters_or_bits() {
+    fn geohashes_are_written_as_characters_or_bits() {
         assert_eq!(text(|out| push_geohash(out, 7, 0b101_0101)), "1010101");
         // u33de: 26, 3, 3, 12, 13
         let value = (((26 * 32 + 3) * 32 + 3) * 32 + 12) * 32 + 13;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn chars_as_utf8() {
+    fn chars_are_written_as_utf8() {
         assert_eq!(text(|out| push_char(out, u16::from(b'a'))), "a");
         assert_eq!(text(|out| push_char(out, 0x20ac)), "€");
         assert_eq!(text(|out| push_char(out, 0xd800)), "\u{fffd}");

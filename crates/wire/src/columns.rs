@@ -1,4 +1,4 @@
-//! Typed views of a batch's columns: each array is downcast once, cells are then read by row.
+//! Typed views of a batch's columns: each array is downcast once, then cells are read by row.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -16,7 +16,7 @@ use arrow_schema::DataType;
 use tidemark_types::double_array::DoubleArrays;
 use tidemark_types::{EngineError, EngineResult, Field, SqlType};
 
-/// Values of fixed width.
+/// Fixed-width values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fixed<'a, T> {
     pub(crate) values: &'a [T],
@@ -33,7 +33,7 @@ impl<T: Copy> Fixed<'_, T> {
     }
 }
 
-/// Text in any of Arrow's layouts.
+/// Strings in any of Arrow's layouts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Text<'a> {
     View(&'a StringViewArray),
@@ -105,7 +105,7 @@ impl<'a> Decimals<'a> {
         }
     }
 
-    /// The value with all digits of its scale.
+    /// The value as a string, with all digits of its scale.
     pub(crate) fn text(&self, row: usize) -> Option<String> {
         match self {
             Self::D32(array) => array.is_valid(row).then(|| array.value_as_string(row)),
@@ -116,7 +116,7 @@ impl<'a> Decimals<'a> {
     }
 }
 
-/// One column of a batch, by what its cells are.
+/// One column of a batch, by cell type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Column<'a> {
     Boolean(&'a BooleanArray),
@@ -156,7 +156,7 @@ pub(crate) enum Column<'a> {
     Null,
 }
 
-/// The columns of `batch`, each checked against its SQL type.
+/// Returns the columns of `batch`, each checked against its SQL type.
 pub(crate) fn columns_of<'a>(
     fields: &[Field],
     batch: &'a RecordBatch,
@@ -189,7 +189,7 @@ fn fixed<T: ArrowPrimitiveType>(array: &dyn Array) -> Option<Fixed<'_, T::Native
     Some(Fixed { values: array.values(), nulls: array.nulls() })
 }
 
-/// Timestamps may carry a time zone in their Arrow type; the values are UTC all the same.
+/// Timestamps may have a time zone in their Arrow type; the values are UTC in any case.
 impl<'a> Column<'a> {
     pub(crate) fn new(sql_type: SqlType, array: &'a dyn Array) -> Option<Self> {
         if array.data_type() == &DataType::Null {
@@ -256,7 +256,7 @@ fn sized_binary(array: &dyn Array, size: i32) -> Option<&FixedSizeBinaryArray> {
     array.as_fixed_size_binary_opt().filter(|array| array.value_length() == size)
 }
 
-/// The bits of a geohash cell, `None` when null.
+/// Bits of a geohash cell; `None` if null.
 pub(crate) fn geohash_bits(array: &dyn Array, row: usize) -> Option<u64> {
     if array.is_null(row) {
         return None;

@@ -1,7 +1,7 @@
-//! Rows as RFC 4180 CSV: CRLF line ends, a missing value is an empty field, quotes are doubled.
+//! Rows as RFC 4180 CSV: CRLF line ends, a null is an empty field, quotes are doubled.
 //!
-//! Texts, instants, geohashes, decimals and arrays are always quoted, so that an empty text
-//! differs from a missing one; numbers, UUID, IPv4 and LONG256 are bare.
+//! Strings, timestamps, geohashes, decimals and arrays are always quoted, so that an empty string
+//! differs from a null; numbers, UUID, IPv4 and LONG256 are bare.
 
 use arrow_array::{Array, RecordBatch};
 use tidemark_types::double_array::JSON_ARRAY;
@@ -13,7 +13,7 @@ use crate::digits::{InstantStyle, InstantWriter, push_double, push_float, push_i
 use crate::growth::Growth;
 use crate::symbols::SymbolTexts;
 
-/// Bytes of a cell, for the first guess of a batch's size.
+/// Bytes per cell for the initial estimate of a batch's size.
 const CELL_BYTES_GUESS: usize = 16;
 
 /// Encodes the rows of one result.
@@ -25,7 +25,7 @@ pub(crate) struct CsvRows {
     states: Vec<CellState>,
 }
 
-/// What is remembered of a column from row to row.
+/// State of a column that is kept from row to row.
 #[derive(Debug)]
 struct CellState {
     instants: InstantWriter,
@@ -67,7 +67,7 @@ impl CsvRows {
         Ok(())
     }
 
-    /// An empty result has its header all the same.
+    /// An empty result also has a header.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         self.push_header(out);
     }
@@ -93,7 +93,7 @@ fn bare<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>,
     }
 }
 
-/// Writes `value` in quotes; its text holds none.
+/// Writes `value` in quotes; its text contains none.
 #[inline]
 fn quoted<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, T)) {
     if let Some(value) = value {
@@ -132,7 +132,7 @@ fn push_cell(
             });
         }
         Column::Text(values) => bare(out, values.get(row), push_string),
-        // Never null; a join may leave one all the same, and it reads as false or 0.
+        // Never null by type; but a join may produce a null, which is written as false or 0.
         Column::Boolean(values) => {
             let is_true = values.is_valid(row) && values.value(row);
             out.extend_from_slice(if is_true { b"true" } else { b"false" });
@@ -173,7 +173,7 @@ fn push_rare_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize, delimiter:
             let valid = nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(());
             quoted(out, valid, |out, ()| cells::push_interval(out, [*lo, *hi], row));
         }
-        // BINARY has no text here, as observed; NULL is an empty field.
+        // BINARY has no text form here, as observed; NULL is an empty field.
         _ => {}
     }
 }

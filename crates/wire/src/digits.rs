@@ -1,7 +1,7 @@
-//! Numbers and instants as text, straight into the output buffer.
+//! Writes numbers and timestamps as text directly into the output buffer.
 //!
-//! The texts are those of `tidemark_types::number_text` and `::timestamp`; here they are written
-//! millions of times per second, so each has a short path for what data is mostly made of.
+//! The output equals `tidemark_types::number_text` and `::timestamp`. It is written millions of
+//! times per second, so each function has a fast path for the most common data.
 
 use tidemark_types::calendar::CivilDate;
 use tidemark_types::number_text;
@@ -24,7 +24,7 @@ pub(crate) fn push_integer(out: &mut Vec<u8>, value: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// A finite double in Java's notation: plain from 1e-3 to below 1e7, else `1.5E10`.
+/// Writes a finite double in Java's notation: plain from 1e-3 to below 1e7, otherwise `1.5E10`.
 #[inline]
 pub(crate) fn push_double(out: &mut Vec<u8>, value: f64) {
     if !push_short_decimal(out, value) {
@@ -32,15 +32,15 @@ pub(crate) fn push_double(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// A finite float in Java's notation.
+/// Writes a finite float in Java's notation.
 #[inline]
 pub(crate) fn push_float(out: &mut Vec<u8>, value: f32) {
     number_text::write_f32(out, value);
 }
 
-/// Writes values of up to eight decimals without a shortest-digits search: with `n / 1e8 == value`
-/// and `n` below 1e15, `n` holds at most 15 digits, and any decimal of 15 digits is the only
-/// shortest text of its double.
+/// Writes values of up to eight decimals without a shortest-digits search. If `n / 1e8 == value`
+/// and `n` is below 1e15, then `n` has at most 15 digits, and a decimal of at most 15 digits is the
+/// only shortest text of its double.
 #[inline]
 fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
     let magnitude = value.abs();
@@ -71,18 +71,19 @@ fn push_short_decimal(out: &mut Vec<u8>, value: f64) -> bool {
     true
 }
 
-/// How instants are written around date and time.
+/// Format of timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InstantStyle {
     /// `2024-01-02T03:04:05.678901Z`
     Iso,
-    /// `2024-01-02 03:04:05.678901`, six digits also of nanoseconds: drivers fail at more.
+    /// `2024-01-02 03:04:05.678901`; six digits even for nanoseconds, because drivers fail with
+    /// more.
     Postgres,
     /// `2024-01-02 03:04:05.678901234`
     PostgresNanos,
 }
 
-/// Writes instants; the text of the last day is kept, for neighbours mostly share it.
+/// Writes timestamps; caches the text of the last day, which adjacent rows mostly share.
 #[derive(Debug, Clone)]
 pub(crate) struct InstantWriter {
     style: InstantStyle,
@@ -99,7 +100,7 @@ impl InstantWriter {
         writer
     }
 
-    /// Milliseconds since 1970, three digits.
+    /// Writes milliseconds since 1970 with three digits.
     #[inline]
     pub(crate) fn push_millis(&mut self, out: &mut Vec<u8>, millis: i64) {
         let fraction = millis.rem_euclid(1_000) as u32;
@@ -109,7 +110,7 @@ impl InstantWriter {
         self.push(out, millis.div_euclid(1_000), &text);
     }
 
-    /// Microseconds since 1970, six digits.
+    /// Writes microseconds since 1970 with six digits.
     #[inline]
     pub(crate) fn push_micros(&mut self, out: &mut Vec<u8>, micros: i64) {
         let fraction = micros.rem_euclid(1_000_000) as u32;
@@ -120,7 +121,7 @@ impl InstantWriter {
         self.push(out, micros.div_euclid(1_000_000), &text);
     }
 
-    /// Nanoseconds since 1970, nine digits, six in the style of Postgres.
+    /// Writes nanoseconds since 1970 with nine digits; six in Postgres style.
     #[inline]
     pub(crate) fn push_nanos(&mut self, out: &mut Vec<u8>, nanos: i64) {
         if self.style == InstantStyle::Postgres {
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_follow_java() {
+    fn doubles_are_written_in_java_notation() {
         for (value, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_read_back_equal_and_short() {
+    fn written_doubles_are_short_and_parse_to_the_same_value() {
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(7);
         for round in 0..200_000_u32 {
             let value: f64 = match round % 3 {
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_of_each_unit() {
+    fn timestamps_of_each_unit_are_formatted() {
         let mut iso = InstantWriter::new(InstantStyle::Iso);
         let mut out = Vec::new();
         iso.push_micros(&mut out, 1_704_164_645_678_901);

@@ -1,30 +1,30 @@
-//! Asks before a buffer of encoded rows grows: a single row may be as long as its columns are many,
-//! and an escaped text six times its length.
+//! Requests memory before a buffer of encoded rows grows: a single row may be as long as it has
+//! columns, and an escaped string takes up to six times its length.
 
 use tidemark_types::{EngineResult, account};
 
-/// Bytes that a buffer grows by without asking.
+/// Bytes by which a buffer may grow without a request.
 const FREE_BYTES: usize = 1 << 20;
 
-/// How far a buffer has asked for.
+/// Buffer length for which memory was requested.
 #[derive(Debug)]
 pub(crate) struct Growth {
     asked: usize,
 }
 
 impl Growth {
-    /// For a buffer that holds so many bytes.
+    /// Starts with the current length of a buffer.
     pub(crate) fn of(out: &[u8]) -> Self {
         Self { asked: out.len() + FREE_BYTES }
     }
 
-    /// To be called after each cell.
+    /// Must be called after each cell.
     #[inline]
     pub(crate) fn check(&mut self, out: &[u8]) -> EngineResult<()> {
         if out.len() <= self.asked { Ok(()) } else { self.ask(out) }
     }
 
-    /// It doubles as it grows.
+    /// Requests memory for a buffer that doubles as it grows.
     #[cold]
     fn ask(&mut self, out: &[u8]) -> EngineResult<()> {
         self.asked = 2 * out.len();

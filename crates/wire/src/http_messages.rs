@@ -1,38 +1,38 @@
-//! Requests of a client of HTTP that repeats itself: they are alike but for the text of their
-//! query. Other requests are not read here.
+//! Requests of an HTTP client that repeats itself: they differ only in their SQL text. Other
+//! requests are not parsed here.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tidemark_types::calendar::{CivilDate, MICROS_PER_DAY, MICROS_PER_SECOND};
 
-/// A request but for the text of its query, which lies between the two.
+/// A request without its SQL text, which is between `before` and `after`.
 #[derive(Debug, Clone)]
 pub struct RequestPattern {
-    /// The request line up to the text.
+    /// The request line up to the SQL text.
     pub before: Vec<u8>,
-    /// The rest of the request line and the headers.
+    /// The remainder of the request line, and the headers.
     pub after: Vec<u8>,
-    /// Bytes of a request, at most: longer ones are something else.
+    /// Maximum bytes of a request; longer ones do not match.
     pub longest: usize,
 }
 
-/// What comes next.
+/// Next message in a buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum HttpMessage {
-    /// A request of the pattern.
+    /// A request that matches the pattern.
     Query {
-        /// The text of its query.
+        /// Its SQL text.
         text: String,
         /// Bytes of the request.
         len: usize,
     },
-    /// It is not there whole, and may become one.
+    /// Incomplete, but may still match.
     Incomplete,
-    /// Something else, or a text that has to be refused.
+    /// No match, or an SQL text that must be refused.
     Other,
 }
 
-/// Reads what is at the beginning of `bytes`.
+/// Reads the message at the start of `bytes`.
 pub fn next_request(bytes: &[u8], pattern: &RequestPattern) -> HttpMessage {
     let RequestPattern { before, after, longest } = pattern;
     let Some(rest) = bytes.strip_prefix(before.as_slice()) else {
@@ -55,12 +55,12 @@ pub fn next_request(bytes: &[u8], pattern: &RequestPattern) -> HttpMessage {
     }
 }
 
-/// Whether a byte may be in the value of a parameter, as it is written.
+/// Whether a byte may occur in an encoded parameter value.
 fn is_of_text(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.~!$'()*,;:@/?=+%".contains(&byte)
 }
 
-/// A plus is a space. None for what is no UTF-8, or has a zero byte.
+/// Decodes a parameter value; a plus is a space. Returns `None` for invalid UTF-8 or a zero byte.
 fn decoded(encoded: &[u8]) -> Option<String> {
     let mut bytes = Vec::with_capacity(encoded.len());
     let mut rest = encoded;
@@ -87,7 +87,7 @@ fn digit(of: u8) -> Option<u8> {
     char::from(of).to_digit(16).map(|value| value as u8)
 }
 
-/// Writes an instant as the header `Date` has it.
+/// Writes a time in the format of the `Date` header.
 pub fn http_date(now: SystemTime, out: &mut Vec<u8>) {
     const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
     const MONTHS: [&str; 12] =
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_found_whole_or_not_at_all() {
+    fn incomplete_requests_are_not_matched() {
         let bytes = request("SELECT+'n%C3%B6%2b'%20x");
         let two = [bytes.as_slice(), &bytes].concat();
         let text = "SELECT 'nö+' x".to_owned();
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_to_be_refused_is_something_else() {
+    fn requests_that_must_be_refused_do_not_match() {
         let is_other = |bytes: &[u8]| {
             assert_eq!(next_request(bytes, &pattern()), HttpMessage::Other, "{bytes:?}");
         };
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_any_kind_are_read_without_a_panic() {
+    fn arbitrary_bytes_cause_no_panic() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let good = request("SELECT+%27x%27");
         for _ in 0..50_000 {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_http() {
+    fn dates_follow_the_http_format() {
         for (seconds, expected) in [
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),

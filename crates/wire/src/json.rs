@@ -1,4 +1,4 @@
-//! Rows as JSON arrays, the way `/exec` prints them: `[1,"a"],[2,"b"]`.
+//! Rows as JSON arrays in the format of `/exec`: `[1,"a"],[2,"b"]`.
 
 use arrow_array::{Array, RecordBatch};
 use tidemark_types::double_array::JSON_ARRAY;
@@ -12,7 +12,7 @@ use crate::symbols::SymbolTexts;
 
 const NULL: &[u8] = b"null";
 
-/// Bytes of a cell, for the first guess of a batch's size.
+/// Bytes per cell for the initial estimate of a batch's size.
 const CELL_BYTES_GUESS: usize = 16;
 
 /// Encodes the rows of one result.
@@ -25,7 +25,7 @@ pub(crate) struct JsonRows {
     any_row: bool,
 }
 
-/// What is remembered of a column from row to row.
+/// State of a column that is kept from row to row.
 #[derive(Debug)]
 struct CellState {
     instants: InstantWriter,
@@ -133,7 +133,7 @@ fn push_cell(
             });
         }
         Column::Text(values) => or_null(out, values.get(row), push_string),
-        // Never null; a join may leave one all the same, and it reads as false or 0.
+        // Never null by type; but a join may produce a null, which is written as false or 0.
         Column::Boolean(values) => {
             let is_true = values.is_valid(row) && values.value(row);
             out.extend_from_slice(if is_true { b"true" } else { b"false" });
@@ -180,7 +180,7 @@ fn push_rare_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize) {
     }
 }
 
-/// Bytes that cannot stand as they are inside a JSON string.
+/// Bytes that must be escaped in a JSON string.
 const MUST_ESCAPE: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -193,7 +193,7 @@ const MUST_ESCAPE: [bool; 256] = {
     table
 };
 
-/// Writes a JSON string. Everything above 0x1f but `"` and `\` is written raw, as UTF-8.
+/// Writes a JSON string. Everything above 0x1f except `"` and `\` is written raw, as UTF-8.
 pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();

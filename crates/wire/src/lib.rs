@@ -1,8 +1,8 @@
-//! Record batches to bytes: JSON rows, CSV, pgwire `DataRow`, QWP, Parquet and the Arrow arena.
+//! Encodes record batches: JSON rows, CSV, pgwire `DataRow`, QWP, Parquet and the Arrow arena.
 //!
-//! Everything here turns columns into text or binary, column by column where that is faster, into
-//! a buffer the caller reuses. It knows no table, no plan and no socket. `websocket` reads the
-//! frames of clients whose messages are binary.
+//! All encoders turn columns into text or binary, column by column where that is faster, in a
+//! buffer that the caller reuses. They know no table, no plan and no socket. `websocket` reads the
+//! frames of clients with binary messages.
 
 #![forbid(unsafe_code)]
 

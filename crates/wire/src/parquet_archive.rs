@@ -1,8 +1,8 @@
-//! Rows in partitions by time: one Parquet file for each, in directories named as other programs
-//! name them (`year=2026/month=01/rows.parquet`), all in one ZIP archive.
+//! Rows partitioned by time: one Parquet file per partition, in directories with the usual Hive
+//! names (`year=2026/month=01/rows.parquet`), all in one ZIP archive.
 //!
-//! Rows come in the order of their timestamps, so that one file is open at a time. Where a
-//! partition comes again, it gets another file.
+//! Rows arrive in timestamp order, so that only one file is open at a time. If a partition recurs,
+//! it gets another file.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, PartitionBy};
 use crate::parquet_file::{ParquetFile, ParquetOptions};
 use crate::zip::ZipStream;
 
-/// What directories are called that hold rows without a timestamp.
+/// Name of directories of rows without a timestamp.
 const NO_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Writes the archive of one result.
@@ -25,16 +25,16 @@ pub(crate) struct ParquetArchive {
     timestamp: usize,
     options: ParquetOptions,
     archive: ZipStream,
-    /// The partition whose file is being written.
+    /// The partition whose file is being written, and the file.
     open: Option<(Option<i64>, ParquetFile)>,
-    /// Files of each partition so far.
+    /// Number of files per partition so far.
     files: HashMap<Option<i64>, u32>,
-    /// Bytes of the file on their way into the archive.
+    /// Bytes of the file to be moved into the archive.
     bytes: Vec<u8>,
 }
 
 impl ParquetArchive {
-    /// Fails when the result has no designated timestamp.
+    /// Fails if the result has no designated timestamp.
     pub(crate) fn new(
         fields: &[Field],
         timestamp: Option<usize>,
@@ -45,7 +45,7 @@ impl ParquetArchive {
             EngineError::new(ErrorCode::InvalidValue, message)
                 .with_hint("use partition_by=NONE, or ORDER BY and timestamp() in the query")
         })?;
-        // Wrong options are reported before the first row.
+        // Invalid options are reported before the first row.
         ParquetFile::new(fields, Some(timestamp), &options)?;
         Ok(Self {
             fields: fields.to_vec(),
@@ -109,7 +109,7 @@ impl ParquetArchive {
     }
 }
 
-/// The first microsecond of each row's partition; `None` for a row without a timestamp.
+/// First microsecond of each row's partition; `None` for a row without a timestamp.
 fn partitions_of(
     unit: PartitionBy,
     batch: &RecordBatch,
@@ -126,7 +126,7 @@ fn partitions_of(
     Ok(nanos.iter().map(|value| value.map(|nanos| floor(nanos.div_euclid(1_000)))).collect())
 }
 
-/// Where the file lies in the archive.
+/// Path of the file in the archive.
 fn path(unit: PartitionBy, partition: Option<i64>, number: u32) -> String {
     let file = if number == 1 { "rows.parquet".into() } else { format!("rows-{number}.parquet") };
     let Some(floor) = partition else { return format!("year={NO_PARTITION}/{file}") };
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directories_name_their_partition() {
+    fn directories_are_named_after_their_partition() {
         // 2026-01-31T10:11:12
         let at = 1_769_854_272_000_000;
         let of = |unit: PartitionBy, number| path(unit, Some(unit.floor(at)), number);

@@ -1,8 +1,8 @@
-//! Rows as one Parquet file, handed out row group by row group.
+//! Rows as one Parquet file, streamed one row group at a time.
 //!
-//! The file is for other readers first: plain logical types, no embedded Arrow schema, instants
-//! UTC-adjusted. What Parquet cannot say about a column (LONG256, the width of a CHAR) is in the
-//! footer's key `tidemark`, as JSON.
+//! The file is primarily for other readers: plain logical types, no embedded Arrow schema,
+//! UTC-adjusted timestamps. The footer key `tidemark` contains, as JSON, what Parquet cannot
+//! express about a column (LONG256, the width of a CHAR).
 
 use std::sync::Arc;
 
@@ -36,11 +36,11 @@ use crate::cells;
 use crate::columns::{Column, geohash_bits};
 use crate::row_group::{RowGroup, failed};
 
-/// The footer key with the SQL types.
+/// Footer key for the SQL types.
 const METADATA_KEY: &str = "tidemark";
-/// The footer key that names the column by which the file turned out to be sorted.
+/// Footer key for the column by which the rows proved to be sorted.
 const SORTED_KEY: &str = "tidemark.sorted";
-/// Level of codecs that have levels, when none is asked for.
+/// Default level of codecs that have levels.
 const DEFAULT_LEVEL: i32 = 9;
 
 /// Any zone marks a column as UTC-adjusted; its name is not stored.
@@ -55,7 +55,7 @@ pub enum Codec {
     Snappy,
     /// GZIP, levels 0 to 9.
     Gzip,
-    /// LZ4 blocks in the frames of Hadoop, which some old readers want; has no level.
+    /// LZ4 blocks in Hadoop framing, which some old readers require; has no level.
     Lz4Hadoop,
     /// Raw LZ4 blocks; has no level.
     Lz4Raw,
@@ -65,37 +65,37 @@ pub enum Codec {
     Brotli,
 }
 
-/// The largest dictionary of a column of numbers. Beyond it most values come once, and looking
-/// each of them up takes longer than writing it.
+/// Maximum dictionary bytes of a numeric column. Beyond it most values are unique, and looking up
+/// each value takes longer than writing it.
 const NUMBER_DICTIONARY_BYTES: usize = 64 * 1024;
-/// The same where the first rows say that values come again, and the codec is a slow one: indices
-/// are a quarter of the bytes to compress.
+/// The same limit if the first rows show repeated values and the codec is slow: indices are a
+/// quarter of the bytes to compress.
 const LONG_DICTIONARY_BYTES: usize = 256 * 1024;
-/// Rows at the beginning that are looked at for that.
+/// Number of first rows that are sampled for this.
 const SAMPLE_ROWS: usize = 4096;
 
-/// Columns beyond which none is encoded by differences: parquet-rs holds a megabyte for each of
-/// them, whatever its rows are.
+/// Number of columns above which none is delta-encoded: parquet-rs allocates a megabyte per such
+/// column, whatever its rows are.
 const MAX_DELTA_COLUMNS: usize = 128;
 
-/// How a Parquet file is written.
+/// Options of a Parquet file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParquetOptions {
     /// Compression of pages.
     pub codec: Codec,
-    /// The codec's own level; `None` is 9 where the codec has levels.
+    /// Level of the codec; `None` selects 9 for codecs with levels.
     pub level: Option<i32>,
     /// Rows per row group.
     pub row_group_rows: usize,
-    /// Uncompressed bytes of a data page, about.
+    /// Approximate uncompressed bytes of a data page.
     pub data_page_bytes: usize,
-    /// Whether minimum, maximum and null counts are written.
+    /// Whether minimum, maximum and null count are written.
     pub statistics: bool,
     /// Data page format: 1 or 2.
     pub version: u8,
-    /// Arrays as the bytes of their shape and elements instead of nested lists.
+    /// Whether arrays are written as bytes of shape and elements instead of nested lists.
     pub raw_arrays: bool,
-    /// Partitions that get files of their own; NONE is one file.
+    /// Partitions that get separate files; with NONE there is one file.
     pub partition_by: PartitionBy,
 }
 
@@ -121,11 +121,11 @@ pub(crate) struct ParquetFile {
     row_group_rows: usize,
     file: SerializedFileWriter<Vec<u8>>,
     row_groups: ArrowRowGroupWriterFactory,
-    /// How it is written, until its first rows are there.
+    /// Options until the first rows arrive; then `None`.
     unsettled: Option<ParquetOptions>,
-    /// The row group that is not full yet.
+    /// The row group that is not yet full.
     open: Option<RowGroup>,
-    /// The designated timestamp and the latest one, as long as the rows ascend by it.
+    /// Position of the designated timestamp and its latest value; `None` once rows do not ascend.
     ascending: Option<(usize, i64)>,
 }
 
@@ -158,7 +158,7 @@ impl ParquetFile {
         })
     }
 
-    /// Chooses dictionaries by the first rows. Nothing of the file was handed out before.
+    /// Chooses dictionary sizes by the first rows, before any byte of the file is handed out.
     fn settle(&mut self, batch: &RecordBatch) -> EngineResult<()> {
         let Some(options) = self.unsettled.take() else { return Ok(()) };
         let timestamp = self.ascending.map(|(column, _)| column);
@@ -230,7 +230,7 @@ impl ParquetFile {
     }
 }
 
-/// The file, before its first row group.
+/// Creates the file, before its first row group.
 fn writer(
     fields: &[Field],
     schema: &SchemaRef,
@@ -246,7 +246,7 @@ fn writer(
         .map_err(failed)
 }
 
-/// Whether compressing takes longer than looking values up.
+/// Whether compression takes longer than looking values up.
 fn is_slow(options: &ParquetOptions) -> bool {
     const SLOW_ZSTD: i32 = 3;
     match options.codec {
@@ -256,7 +256,7 @@ fn is_slow(options: &ParquetOptions) -> bool {
     }
 }
 
-/// Whether numbers come again as often as those of a dictionary of the greatest size would.
+/// Whether numbers repeat as often as they would with a dictionary of the maximum size.
 fn values_repeat(column: &ArrayRef) -> bool {
     let rows = column.len().min(SAMPLE_ROWS);
     let data = column.slice(0, rows).to_data();
@@ -265,12 +265,12 @@ fn values_repeat(column: &ArrayRef) -> bool {
     };
     let values = values.as_slice().chunks_exact(width).skip(data.offset()).take(rows);
     let different: HashSet<&[u8]> = values.collect();
-    // Of n values out of d, about n²/2d came before.
+    // Among n values out of d distinct ones, about n²/2d are repeats.
     let came_before = rows - different.len();
     came_before > 0 && came_before * 2 * (LONG_DICTIONARY_BYTES / width) >= rows * rows
 }
 
-/// The latest instant of a column; `None` where one is null, or before the one in front of it.
+/// Last timestamp of a column; `None` if one is null or less than its predecessor.
 fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
     let instants = match column.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
@@ -285,7 +285,7 @@ fn latest_of(column: &ArrayRef, before: i64) -> Option<i64> {
     (ascends && column.null_count() == 0).then(|| instants.last().copied().unwrap_or(before))
 }
 
-/// The column in the file. Columns that are never null in the dialect stay required.
+/// Type of the column in the file. Columns that are never null in the dialect are required.
 fn file_field(field: &Field, raw_arrays: bool) -> arrow_schema::Field {
     let utc = || Some(UTC.into());
     let data_type = match field.sql_type {
@@ -337,7 +337,7 @@ fn properties(
     for (index, field) in fields.iter().enumerate() {
         let path = ColumnPath::from(field.name.as_str());
         if timestamp == Some(index) {
-            // Hardly a value comes twice, and each is near the one before.
+            // Values rarely repeat, and each is close to its predecessor.
             properties = properties.set_column_dictionary_enabled(path, false);
         } else if file_field(field, options.raw_arrays).data_type().is_primitive() {
             let bytes =
@@ -375,7 +375,7 @@ fn compression(options: &ParquetOptions) -> EngineResult<Compression> {
     })
 }
 
-/// The same schema with the UUID logical type, which Arrow's 16 bytes do not imply.
+/// Returns the schema with the UUID logical type, which Arrow's 16 bytes do not imply.
 fn with_uuids(fields: &[Field], converted: &SchemaDescriptor) -> EngineResult<SchemaDescriptor> {
     let columns = fields
         .iter()
@@ -402,7 +402,7 @@ fn uuid_column(name: &str) -> EngineResult<TypePtr> {
     Ok(Arc::new(column))
 }
 
-/// The array as the file holds it.
+/// Converts an array to its form in the file.
 fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResult<ArrayRef> {
     if array.data_type() == &DataType::Null {
         return Ok(new_null_array(target, array.len()));
@@ -434,13 +434,13 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
     }
 }
 
-/// The same instants with a zone; values are UTC in either type.
+/// Returns the same timestamps with a zone; values are UTC in both types.
 fn utc_instants<T: ArrowTimestampType>(array: &ArrayRef) -> Option<ArrayRef> {
     let instants = array.as_primitive_opt::<T>()?;
     Some(Arc::new(instants.clone().with_timezone(UTC)))
 }
 
-/// BOOLEAN, BYTE and SHORT are never null; where a join left one, it is false or 0.
+/// BOOLEAN, BYTE and SHORT are never null; a null from a join becomes false or 0.
 fn without_nulls(array: &ArrayRef) -> Option<ArrayRef> {
     if let Some(values) = array.as_boolean_opt() {
         let filled = values.iter().map(|value| Some(value.unwrap_or(false)));
@@ -455,7 +455,7 @@ fn without_nulls(array: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(Int16Array::from_iter_values(filled)))
 }
 
-/// Values that only the dialect can read, as the text it writes for them.
+/// Converts values that only the dialect can read to their text.
 fn text_column(field: &Field, array: &ArrayRef) -> EngineResult<ArrayRef> {
     let column = Column::new(field.sql_type, array.as_ref()).ok_or_else(|| {
         EngineError::internal(format!("column \"{}\" is {}", field.name, array.data_type()))
@@ -473,7 +473,7 @@ fn text_column(field: &Field, array: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(Arc::new(texts.finish()))
 }
 
-/// `false` when the cell is null.
+/// Appends the text of a cell; `false` if the cell is null.
 fn push_text(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     match column {
         Column::Char(values) => match values.get(row).filter(|unit| *unit != 0) {

@@ -13,11 +13,11 @@ use crate::growth::Growth;
 
 /// Microseconds from 1970 to 2000, where Postgres's binary timestamps start.
 const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
-/// The length of a null.
+/// Length value of a null.
 const NULL_LENGTH: i32 = -1;
-/// The type OID of float8, the element of every array that is not of the catalog.
+/// Type OID of float8, the element type of all arrays outside the catalog.
 const FLOAT8_OID: i32 = 701;
-/// Bytes of a cell, for the first guess of a batch's size.
+/// Bytes per cell for the initial estimate of a batch's size.
 const CELL_BYTES_GUESS: usize = 16;
 
 /// Encodes the rows of one result.
@@ -51,7 +51,7 @@ impl PgRows {
                 format!("format code {code}: expected 0 or 1"),
             ));
         }
-        // BINARY has no text form: its RowDescription says binary whatever was asked for.
+        // BINARY has no text form: its RowDescription reports binary whatever was requested.
         let binary = fields
             .iter()
             .zip(&codes)
@@ -106,7 +106,7 @@ impl PgRows {
     }
 }
 
-/// Writes at `at` how many bytes follow it, `header` of them not counted.
+/// Writes at `at` the number of following bytes, minus `header`.
 fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     let length = i32::try_from(out.len() - at - header).map_err(|_| {
         EngineError::new(
@@ -118,8 +118,8 @@ fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Appends length and bytes of a cell of the commonest types, in binary, at once; `false`, and
-/// nothing, for others.
+/// Appends length and value of a cell of the most common types in binary. Appends nothing and
+/// returns `false` for other types.
 #[inline]
 fn push_sized(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     match column {
@@ -144,7 +144,7 @@ fn push_word(out: &mut Vec<u8>, value: Option<[u8; 8]>) {
     out.extend_from_slice(&cell);
 }
 
-/// A text of more than 2 GiB makes its row too long, which is refused.
+/// A string of more than 2 GiB makes its row too long, which is refused.
 #[inline]
 fn push_sized_text(out: &mut Vec<u8>, text: Option<&str>) {
     let length = text.map_or(NULL_LENGTH, |text| text.len() as i32);
@@ -152,7 +152,7 @@ fn push_sized_text(out: &mut Vec<u8>, text: Option<&str>) {
     out.extend_from_slice(text.unwrap_or_default().as_bytes());
 }
 
-/// An instant as Postgres counts.
+/// A timestamp in Postgres's epoch.
 fn since_2000(micros: i64) -> [u8; 8] {
     micros.wrapping_sub(POSTGRES_EPOCH_MICROS).to_be_bytes()
 }
@@ -168,7 +168,7 @@ fn put<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, 
     }
 }
 
-/// Appends the text of a cell; `false` when it is null.
+/// Appends the text of a cell; `false` if it is null.
 fn push_text(
     out: &mut Vec<u8>,
     column: &Column<'_>,
@@ -197,7 +197,7 @@ fn push_text(
             put(out, values.text(row), |out, text| out.extend_from_slice(text.as_bytes()))
         }
         Column::Doubles(arrays) => put(out, arrays.get(row), |out, array| {
-            // Postgres has one empty array, without dimensions.
+            // Postgres has one empty array, which has no dimensions.
             let shape = if array.values.is_empty() { &[0] } else { array.shape };
             DoubleArray { shape, ..array }.write_text(out, &PG_ARRAY, push_double);
         }),
@@ -208,7 +208,7 @@ fn push_text(
     }
 }
 
-/// The types whose binary form is their text (and BINARY, which is raw in both).
+/// Types whose binary form is their text (and BINARY, which is raw in both).
 fn push_text_only(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     let raw = |out: &mut Vec<u8>, text: &str| out.extend_from_slice(text.as_bytes());
     match column {
@@ -236,7 +236,7 @@ fn push_text_only(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     }
 }
 
-/// Appends the binary form of a cell; `false` when it is null.
+/// Appends the binary form of a cell; `false` if it is null.
 fn push_binary(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     let since_2000 = |out: &mut Vec<u8>, micros: i64| out.extend_from_slice(&since_2000(micros));
     match column {
@@ -287,7 +287,7 @@ fn push_binary(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     }
 }
 
-/// Postgres's numeric: groups of four decimal digits around the point.
+/// Writes Postgres's numeric: groups of four decimal digits around the decimal point.
 fn push_numeric(out: &mut Vec<u8>, text: &str) {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -319,7 +319,8 @@ fn push_numeric(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Appends an array of the catalog; `None` for a column that is none, or is its own text.
+/// Appends an array of a catalog column. Returns `None` if the column is not an array, or its text
+/// is already in array form.
 fn push_catalog(
     out: &mut Vec<u8>,
     column: &Column<'_>,
@@ -350,7 +351,7 @@ fn push_catalog(
     }
 }
 
-/// The layout of arrays, with the number that the first element has.
+/// Writes Postgres's array layout, with the lower bound of a catalog type.
 fn push_items(out: &mut Vec<u8>, items: &[Option<String>], of: CatalogType, element: i32) {
     let is_vector = of.is_vector();
     let has_null = items.contains(&None);
@@ -377,7 +378,7 @@ fn push_items(out: &mut Vec<u8>, items: &[Option<String>], of: CatalogType, elem
     }
 }
 
-/// Postgres's array layout; one without elements has no dimensions.
+/// Writes Postgres's array layout; an empty array has no dimensions.
 fn push_array(out: &mut Vec<u8>, array: DoubleArray<'_>) {
     let shape = if array.values.is_empty() { &[] } else { array.shape };
     let has_null = array.values.iter().any(|value| value.is_nan());

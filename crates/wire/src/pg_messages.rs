@@ -1,42 +1,42 @@
-//! Messages of a client of the wire protocol that repeats itself: it binds a statement to other
-//! values, executes it, and sends Sync. Other messages are not read here.
+//! Messages of a pgwire client that repeats itself: it binds a statement to other values, executes
+//! it and sends Sync. Other messages are not parsed here.
 
-/// Answers a Bind.
+/// Reply to a Bind.
 pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
-/// Answers a Sync outside of a block.
+/// Reply to a Sync outside a transaction block.
 pub const READY_FOR_QUERY: &[u8] = b"Z\0\0\0\x05I";
 
-/// A Describe of the portal without a name.
+/// A Describe of the unnamed portal.
 const DESCRIBE: &[u8] = b"D\0\0\0\x06P\0";
-/// An Execute of it without a limit.
+/// An Execute of the unnamed portal without a limit.
 const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
-/// The letter of a message and its length.
+/// Bytes of a message's type and length.
 const HEADER_BYTES: usize = 5;
-/// Bytes of a Bind, at most: longer ones are something else, and need not be there whole.
+/// Maximum bytes of a Bind. Longer ones do not match, and need not be complete to be rejected.
 const LONGEST: usize = 128 * 1024;
 
-/// A Bind but for its values, which lie between `head` and `tail`.
+/// A Bind without its values, which are between `head` and `tail`.
 #[derive(Debug, Clone)]
 pub struct BindPattern {
-    /// The body up to the count of the values: names, and formats of the values.
+    /// Body up to the count of the values: names, and formats of the values.
     pub head: Vec<u8>,
-    /// The body behind the values: formats of the result.
+    /// Body after the values: formats of the result.
     pub tail: Vec<u8>,
-    /// Of each value, whether it is text.
+    /// Whether each value is text.
     pub is_text: Vec<bool>,
 }
 
-/// What comes next.
+/// Next message in a buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum PgMessage<'b> {
-    /// A Bind of this pattern with its Execute.
+    /// A Bind that matches this pattern, with its Execute.
     Run {
-        /// Which pattern.
+        /// Index of the pattern.
         pattern: usize,
-        /// The values as a Bind has them, with their count.
+        /// Values in the format of Bind, with their count.
         values: &'b [u8],
-        /// Whether the columns are asked for between the two.
+        /// Whether a Describe is between the two.
         is_described: bool,
         /// Bytes of the messages.
         len: usize,
@@ -46,13 +46,13 @@ pub enum PgMessage<'b> {
         /// Bytes of the message.
         len: usize,
     },
-    /// It is not there whole, and may become one of the others.
+    /// Incomplete, but may still match.
     Incomplete,
-    /// Something else, or a Bind that has to be refused.
+    /// No match, or a Bind that must be refused.
     Other,
 }
 
-/// Reads what is at the beginning of `bytes`.
+/// Reads the message at the start of `bytes`.
 pub fn next_message<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<'b> {
     match bytes.first() {
         None => PgMessage::Incomplete,
@@ -66,11 +66,11 @@ pub fn next_message<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<
     }
 }
 
-/// Whether bytes begin as they should.
+/// Result of a comparison with expected bytes.
 enum Found<'b> {
-    /// They do, and this follows.
+    /// They match; these bytes follow.
     Whole(&'b [u8]),
-    /// As far as they are there.
+    /// They match so far, but are incomplete.
     Part,
     Other,
 }
@@ -113,7 +113,7 @@ fn run<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<'b> {
     }
 }
 
-/// Whether these are so many values and nothing else, all texts of them UTF-8 without zero bytes.
+/// Whether these are exactly this many values, and all text values are UTF-8 without zero bytes.
 fn are_values(bytes: &[u8], is_text: &[bool]) -> bool {
     let Some((count, mut rest)) = bytes.split_first_chunk() else { return false };
     if usize::from(u16::from_be_bytes(*count)) != is_text.len() {
@@ -133,7 +133,7 @@ fn are_values(bytes: &[u8], is_text: &[bool]) -> bool {
     rest.is_empty()
 }
 
-/// Writes that a SELECT is over.
+/// Writes the completion of a SELECT.
 pub fn command_complete(rows: u64, out: &mut Vec<u8>) {
     let mut digits = itoa::Buffer::new();
     let digits = digits.format(rows).as_bytes();
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_found_whole_or_not_at_all() {
+    fn incomplete_runs_are_not_matched() {
         let patterns = [pattern("a", &[true]), pattern("b", &[true, false])];
         let values = values(&[Some("né".as_bytes()), None]);
         for (described, describe) in [(false, &b""[..]), (true, DESCRIBE)] {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_to_be_refused_is_something_else() {
+    fn messages_that_must_be_refused_do_not_match() {
         let one = pattern("a", &[true]);
         let patterns = std::slice::from_ref(&one);
         let good = values(&[Some(b"x")]);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_of_any_kind_are_read_without_a_panic() {
+    fn arbitrary_bytes_cause_no_panic() {
         let patterns = [pattern("a", &[true]), pattern("b", &[true, false])];
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let good = [bind(&patterns[0], &values(&[Some(b"abc")])), EXECUTE.to_vec()].concat();
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_end_with_their_rows() {
+    fn command_completion_contains_the_row_count() {
         let mut out = Vec::new();
         command_complete(120, &mut out);
         assert_eq!(out, b"C\0\0\0\x0fSELECT 120\0");

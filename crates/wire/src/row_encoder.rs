@@ -1,4 +1,4 @@
-//! The one door: a format chosen once, then batches in and bytes out.
+//! Entry point of all encoders: choose a format once, then pass batches and get bytes.
 
 use arrow_array::RecordBatch;
 use tidemark_types::{EngineResult, Field, PartitionBy};
@@ -11,12 +11,12 @@ use crate::parquet_file::{ParquetFile, ParquetOptions};
 use crate::pg::PgRows;
 use crate::qwp::{QwpMessages, QwpOptions};
 
-/// How rows are encoded.
+/// Format of encoded rows.
 #[derive(Debug, Clone)]
 pub enum RowFormat {
     /// `[1,"a"],[2,"b"]`: no outer brackets, commas between all rows of one stream.
     Json {
-        /// LONG values as JSON strings.
+        /// Whether LONG values are JSON strings.
         quote_large_numbers: bool,
         /// Columns to write, in this order; `None` writes all.
         columns: Option<Vec<usize>>,
@@ -25,19 +25,20 @@ pub enum RowFormat {
     Csv {
         /// The byte between fields.
         delimiter: u8,
-        /// Whether the line of names comes first.
+        /// Whether a header line of column names precedes the rows.
         header: bool,
     },
     /// pgwire `DataRow` messages.
     Pg {
-        /// 0 text, 1 binary: none = all text, one = for all columns, else one per column.
+        /// 0 is text, 1 is binary. Empty means all text; one entry applies to all columns;
+        /// otherwise one per column.
         format_codes: Vec<i16>,
-        /// Nine digits of a second in texts of `TIMESTAMP_NS`, not six.
+        /// Whether `TIMESTAMP_NS` text has nine fractional digits instead of six.
         nanoseconds: bool,
     },
-    /// `RESULT_BATCH` messages of QWP without their heads, each a chunk of its own.
+    /// `RESULT_BATCH` messages of QWP without their heads, each a separate chunk.
     Qwp(QwpOptions),
-    /// One Parquet file, streamed; in partitions, a ZIP archive of files.
+    /// One streamed Parquet file; with partitions, a ZIP archive of files.
     Parquet(ParquetOptions),
     /// One Arrow arena per batch, see [`crate::write_arena`].
     Arrow,
@@ -61,8 +62,8 @@ enum Encoder {
 }
 
 impl RowEncoder {
-    /// An encoder for rows of these columns. `timestamp` is the designated timestamp's index;
-    /// only Parquet notes it.
+    /// Creates an encoder for rows of these columns. `timestamp` is the position of the designated
+    /// timestamp; only Parquet records it.
     pub fn new(
         fields: &[Field],
         timestamp: Option<usize>,
@@ -90,8 +91,8 @@ impl RowEncoder {
         Ok(Self { encoder })
     }
 
-    /// Appends the rows of `batch` to `out`. Parquet appends what is ready: nothing for most
-    /// batches, a whole row group now and then.
+    /// Appends the rows of `batch` to `out`. Parquet appends only completed data: nothing for most
+    /// batches, sometimes a whole row group.
     pub fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
         match &mut self.encoder {
             Encoder::Json(rows) => rows.encode(batch, out),
@@ -104,7 +105,7 @@ impl RowEncoder {
         }
     }
 
-    /// How many rows the open chunk takes; 0 when it has to be closed. The others take any.
+    /// Number of rows that fit in the open chunk; 0 if it must be closed. Only QWP has a limit.
     #[must_use]
     pub fn room(&self) -> usize {
         match &self.encoder {
@@ -113,7 +114,7 @@ impl RowEncoder {
         }
     }
 
-    /// Appends what was held back until the chunk's rows are known.
+    /// Appends data that was held back until all rows of the chunk are known.
     pub fn close_chunk(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
         match &mut self.encoder {
             Encoder::Qwp(messages) => messages.close(out),
@@ -121,8 +122,8 @@ impl RowEncoder {
         }
     }
 
-    /// Appends what belongs after the last row: the CSV header of an empty result, the last row
-    /// group and the footer of a Parquet file.
+    /// Appends the end of the result: the CSV header of an empty result, the last row group and the
+    /// footer of a Parquet file.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
         match &mut self.encoder {
             Encoder::Json(_) | Encoder::Pg(_) | Encoder::Arrow(_) => Ok(()),

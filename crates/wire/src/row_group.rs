@@ -1,4 +1,4 @@
-//! The columns of a row group of Parquet, encoded side by side.
+//! Columns of a Parquet row group, encoded in parallel.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -11,31 +11,31 @@ use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, compute_
 use parquet::errors::ParquetError;
 use tidemark_types::{EngineError, EngineResult};
 
-/// The most threads of one file: each holds the windows and tables of its codec, 45 MiB for
-/// ZSTD 9 (measured).
+/// Maximum threads per file: each holds the windows and tables of its codec, 45 MiB for ZSTD 9
+/// (measured).
 const MAX_THREADS: usize = 4;
 
-/// Rows that are worth waking threads for.
+/// Number of rows from which threads are worthwhile.
 const MANY_ROWS: usize = 8 * 1024;
 
-/// A row group that is being written.
+/// A row group being written.
 pub(crate) struct RowGroup {
     columns: Vec<ArrowColumnWriter>,
     rows: usize,
 }
 
 impl RowGroup {
-    /// An empty row group. Each column of the file is one leaf of Parquet's schema.
+    /// Creates an empty row group. Each column of the file is one leaf of Parquet's schema.
     pub(crate) fn new(columns: Vec<ArrowColumnWriter>) -> Self {
         Self { columns, rows: 0 }
     }
 
-    /// Rows so far.
+    /// Number of rows so far.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Adds rows; `array_of` makes the array of a column.
+    /// Adds rows; `array_of` returns the array of a column.
     pub(crate) fn write(
         &mut self,
         rows: usize,
@@ -53,7 +53,7 @@ impl RowGroup {
         Ok(())
     }
 
-    /// The encoded columns, in their order.
+    /// Returns the encoded columns in order.
     pub(crate) fn close(self) -> EngineResult<Vec<ArrowColumnChunk>> {
         side_by_side(self.columns.into_iter(), self.rows, |column| column.close().map_err(failed))
     }
@@ -64,7 +64,7 @@ pub(crate) fn failed(error: ParquetError) -> EngineError {
     EngineError::internal(format!("writing Parquet failed: {error}"))
 }
 
-/// What `work` makes of each item, in their order; done by several threads where the items have
+/// Applies `work` to each item and returns the results in order; uses several threads if there are
 /// many rows.
 fn side_by_side<I: Send, O: Send>(
     items: impl ExactSizeIterator<Item = I> + Send,
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_keeps_its_order() {
+    fn results_keep_the_order_of_their_items() {
         for rows in [0, MANY_ROWS] {
             let made = side_by_side(0..100, rows, |item| Ok(item * 2)).unwrap();
             assert_eq!(made, (0..100).map(|item| item * 2).collect::<Vec<_>>());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_the_answer() {
+    fn the_first_failure_is_returned() {
         for rows in [0, MANY_ROWS] {
             let work = |item: usize| {
                 if item == 7 { Err(EngineError::internal("seven")) } else { Ok(item) }

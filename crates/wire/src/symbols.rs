@@ -1,4 +1,4 @@
-//! Texts of a symbol dictionary, escaped once and reused for every batch that shares it.
+//! Strings of a symbol dictionary, escaped once and reused for every batch that shares it.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -6,13 +6,13 @@ use arrow_schema::DataType;
 
 use crate::columns::Text;
 
-/// A dictionary is escaped whole when it is not much larger than the batches that use it.
+/// Maximum dictionary size, in multiples of the rows seen, for escaping the whole dictionary.
 const ESCAPE_WHOLE_ROWS: usize = 4;
 
-/// Escaped texts of one column's dictionary.
+/// Escaped strings of one column's dictionary.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTexts {
-    /// The dictionary these texts belong to; holding it keeps its address from being reused.
+    /// The dictionary of these strings; holding it keeps its address from being reused.
     dictionary: Option<ArrayRef>,
     rows_seen: usize,
     ends: Vec<usize>,
@@ -59,12 +59,12 @@ impl SymbolTexts {
         }
     }
 
-    /// The escaped text of `key`, when the dictionary was escaped.
+    /// Escaped string of `key`, if the dictionary was escaped.
     #[inline]
     pub(crate) fn get(&self, key: usize) -> Option<&[u8]> {
         let end = *self.ends.get(key)?;
         let start = if key == 0 { 0 } else { self.ends[key - 1] };
-        // No escaped text is empty (it has its quotes): an empty one is a null dictionary value.
+        // No escaped string is empty (it has its quotes): an empty one is a null dictionary value.
         (start < end).then(|| &self.bytes[start..end])
     }
 }

@@ -1,6 +1,5 @@
-//! Frames of a WebSocket that clients send: bytes of the socket to whole messages. Masks,
-//! fragments, pings and the client's close are the library's work; the upgrade and the socket are
-//! TypeScript's.
+//! Reads WebSocket frames of clients: socket bytes to whole messages. The library handles masks,
+//! fragments, pings and the client's close; TypeScript handles the upgrade and the socket.
 
 use std::io::{self, Read, Write};
 
@@ -8,9 +7,9 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
 use tungstenite::{Bytes, Error, Message};
 
-/// What is read at once; a connection that says nothing holds so much.
+/// Read buffer size; an idle connection holds this much.
 const READ_BYTES: usize = 8 * 1024;
-/// After a message of so many bytes the library's buffer, which has grown with it, is given up.
+/// Message size after which the library's buffer, which has grown with the message, is freed.
 const LARGE_BYTES: usize = 64 * 1024;
 
 /// Reads the frames of one connection.
@@ -22,17 +21,18 @@ pub struct WebSocketReader {
     is_over: bool,
 }
 
-/// Where frames end: behind the last one the library holds nothing that is still needed.
+/// Tracks the ends of frames: after a frame's end the library holds no data that is still needed.
 #[derive(Debug, Default)]
 struct FrameEnds {
-    /// The head of the frame, as far as it has come.
+    /// Head of the current frame, as far as received.
     head: Vec<u8>,
-    /// Bytes of its payload that are to come, once the head is whole.
+    /// Payload bytes still missing, once the head is complete.
     left: Option<u64>,
 }
 
 impl FrameEnds {
-    /// Bytes up to the end of the frame, or all of them; and whether that is the end.
+    /// Returns the number of bytes up to the end of the frame, or of all bytes, and whether the
+    /// frame ends there.
     fn next(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut taken = 0;
         while self.left.is_none() {
@@ -52,7 +52,7 @@ impl FrameEnds {
     }
 }
 
-/// Of a frame, where its head is whole.
+/// Payload length of a frame; `None` while its head is incomplete.
 fn payload_length(head: &[u8]) -> Option<u64> {
     let short = head.get(1)? & 0x7f;
     let wide = match short {
@@ -68,20 +68,20 @@ fn payload_length(head: &[u8]) -> Option<u64> {
     Some(if wide == 0 { u64::from(short) } else { length })
 }
 
-/// What bytes came to.
+/// Result of received bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Messages that are whole, in their order.
+    /// Complete messages, in order.
     pub messages: Vec<Bytes>,
-    /// What the client is to be sent: answers to its pings and to its close.
+    /// Bytes to send to the client: replies to its pings and its close.
     pub reply: Vec<u8>,
-    /// Whether nothing follows, be it that the client closed the connection.
+    /// Whether the connection is over, for example because the client closed it.
     pub is_over: bool,
-    /// The code to close it with, and why: the client broke a rule.
+    /// Close code and reason, if the client violated the protocol.
     pub failure: Option<(u16, String)>,
 }
 
-/// The socket as the library sees it: what came, and what is to be sent.
+/// The socket as seen by the library: received bytes, and bytes to send.
 struct Pipe<'a> {
     input: &'a [u8],
     output: &'a mut Vec<u8>,
@@ -107,7 +107,7 @@ impl Write for Pipe<'_> {
 }
 
 impl WebSocketReader {
-    /// No message may be longer, with all of its fragments.
+    /// `most_message_bytes` limits a message including all its fragments.
     #[must_use]
     pub fn new(most_message_bytes: usize) -> Self {
         let config = WebSocketConfig::default()
@@ -119,7 +119,7 @@ impl WebSocketReader {
         Self { frames, config, ends: FrameEnds::default(), is_over: false }
     }
 
-    /// Takes what came; nothing once it is over.
+    /// Processes received bytes; ignores them once the connection is over.
     pub fn receive(&mut self, bytes: &[u8]) -> Received {
         let mut received = Received::default();
         let mut rest = bytes;
@@ -136,7 +136,7 @@ impl WebSocketReader {
         received
     }
 
-    /// Reads at most to the end of a frame; answers the length of the message that ended with it.
+    /// Reads at most to the end of a frame; returns the length of the message that ended with it.
     fn read(&mut self, bytes: &[u8], received: &mut Received) -> usize {
         let mut length = 0;
         let mut pipe = Pipe { input: bytes, output: &mut received.reply };
@@ -162,7 +162,7 @@ impl WebSocketReader {
     }
 }
 
-/// Why the connection is closed; none where the client has closed it.
+/// Close code and reason; `None` if the client closed the connection.
 fn failure(error: &Error) -> Option<(u16, String)> {
     let code = match error {
         Error::ConnectionClosed | Error::AlreadyClosed => return None,
@@ -177,7 +177,7 @@ fn failure(error: &Error) -> Option<(u16, String)> {
 mod tests {
     use super::*;
 
-    /// A frame as clients send it: masked.
+    /// A masked frame, as clients send it.
     fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
         let mut bytes = vec![first];
         match payload.len() {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_whole_however_their_bytes_come() {
+    fn messages_are_complete_however_their_bytes_arrive() {
         let long: Vec<u8> = (0..70_000_u32).map(|at| at as u8).collect();
         let mut bytes = frame(0x82, b"one");
         bytes.extend(frame(0x02, b"tw"));
@@ -226,9 +226,9 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_rule_ends_it_with_a_code() {
+    fn a_protocol_violation_ends_the_connection_with_a_code() {
         let fragments = [frame(0x02, &[0; 600]), frame(0x80, &[0; 600])].concat();
-        // Its length alone is enough: nothing of it has come.
+        // The length alone is enough: no payload has arrived.
         let claimed = vec![0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4];
         let cases = [
             (claimed, 1009),

@@ -1,25 +1,25 @@
-//! A ZIP archive as a stream: entries come one after the other, and nothing need be known of one
-//! before it has ended.
+//! A streamed ZIP archive: entries are written one after another, and nothing about an entry need
+//! be known before it ends.
 //!
-//! Entries are kept as they are, in stored blocks of DEFLATE: a reader that does not see the end
-//! of the archive finds the end of an entry in its bytes. Sizes follow each entry and are 64 bits
+//! Entries are stored uncompressed in stored DEFLATE blocks: a reader that does not see the end of
+//! the archive finds the end of an entry in its bytes. Sizes follow each entry and are 64 bits
 //! wide.
 
-/// The most bytes of a stored block.
+/// Maximum bytes of a stored block.
 const BLOCK_BYTES: usize = 0xffff;
-/// Version of the format that knows 64-bit sizes.
+/// Version of the format with 64-bit sizes.
 const VERSION: u16 = 45;
-/// Sizes follow the bytes (bit 3); names are UTF-8 (bit 11).
+/// Sizes follow the data (bit 3); names are UTF-8 (bit 11).
 const FLAGS: u16 = 0x0808;
 const DEFLATE: u16 = 8;
-/// Midnight of 1980-01-01, the first moment the format can say.
+/// Midnight of 1980-01-01, the earliest time in the format.
 const TIME: u32 = 0x0021_0000;
-/// Marks a value that is in the extra field.
+/// Marks a value stored in the extra field.
 const WIDE: u32 = u32::MAX;
 /// Number of the extra field with 64-bit sizes.
 const ZIP64: u16 = 1;
 
-/// Writes an archive into buffers of the caller.
+/// Writes an archive into the caller's buffers.
 #[derive(Debug, Default)]
 pub(crate) struct ZipStream {
     /// Bytes written so far.
@@ -30,7 +30,7 @@ pub(crate) struct ZipStream {
 #[derive(Debug)]
 struct Entry {
     name: String,
-    /// Where its header begins.
+    /// Offset of its header.
     offset: u64,
     crc: u32,
     bytes: u64,
@@ -38,7 +38,7 @@ struct Entry {
 }
 
 impl ZipStream {
-    /// Begins an entry; the last one has ended.
+    /// Starts an entry; the previous one must have ended.
     pub(crate) fn begin(&mut self, name: String, out: &mut Vec<u8>) {
         let before = out.len();
         put32(out, 0x0403_4b50);
@@ -61,7 +61,7 @@ impl ZipStream {
         self.offset += (out.len() - before) as u64;
     }
 
-    /// Adds bytes to the entry that has begun.
+    /// Adds bytes to the current entry.
     pub(crate) fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let Some(entry) = self.entries.last_mut() else { return };
         let before = out.len();
@@ -75,7 +75,7 @@ impl ZipStream {
         self.offset += added;
     }
 
-    /// Ends the entry that has begun.
+    /// Ends the current entry.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
         let Some(entry) = self.entries.last_mut() else { return };
         let before = out.len();
@@ -88,7 +88,7 @@ impl ZipStream {
         self.offset += (out.len() - before) as u64;
     }
 
-    /// Ends the archive: its directory.
+    /// Ends the archive with its directory.
     pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         let start = out.len();
         for entry in &self.entries {
@@ -149,7 +149,7 @@ impl Entry {
     }
 }
 
-/// A block of DEFLATE that is not compressed.
+/// Writes an uncompressed DEFLATE block.
 fn put_block(out: &mut Vec<u8>, block: &[u8], is_last: bool) {
     let length = block.len() as u16;
     out.push(u8::from(is_last));
@@ -170,7 +170,7 @@ fn put64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// For each byte and each distance from the end of a word, its part in the checksum.
+/// Contribution of each byte to the checksum, by its distance from the end of a word.
 static TABLES: [[u32; 256]; 8] = tables();
 
 const fn tables() -> [[u32; 256]; 8] {
@@ -199,7 +199,7 @@ const fn tables() -> [[u32; 256]; 8] {
     tables
 }
 
-/// Continues the checksum `before` over more bytes; it begins with 0.
+/// Continues the checksum `before` over more bytes; the initial value is 0.
 fn crc32(before: u32, bytes: &[u8]) -> u32 {
     let mut crc = !before;
     let (words, rest) = bytes.as_chunks::<8>();
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_that_of_the_standard() {
+    fn the_checksum_equals_the_standard_crc32() {
         assert_eq!(crc32(0, b"123456789"), 0xcbf4_3926);
         let text = b"The quick brown fox jumps over the lazy dog";
         assert_eq!(crc32(0, text), 0x414f_a339);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_and_sizes_are_those_of_the_bytes() {
+    fn offsets_and_sizes_match_the_written_bytes() {
         let (mut zip, mut archive) = (ZipStream::default(), Vec::new());
         let large = vec![7; 200_000];
         for (name, content) in [("a/b", &b"x"[..]), ("c", &large), ("empty", b"")] {
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(zip.offset, archive.len() as u64);
         let sizes: Vec<u64> = zip.entries.iter().map(|entry| entry.bytes).collect();
         assert_eq!(sizes, [1, 200_000, 0]);
-        // Blocks of five bytes and what they hold; the last is empty.
+        // Block headers of five bytes, and their data; the last block is empty.
         let stored: Vec<u64> = zip.entries.iter().map(|entry| entry.stored_bytes).collect();
         assert_eq!(stored, [1 + 10, 200_000 + 5 * 6, 5]);
     }

@@ -1,4 +1,4 @@
-//! One row of values and one of nulls, every type, in every format.
+//! One row of values and one of nulls, for every type and format.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -139,7 +139,7 @@ fn encode_text(format: RowFormat) -> String {
 }
 
 #[test]
-fn json_rows() {
+fn json_rows_have_the_expected_text() {
     let text = encode_text(RowFormat::Json { quote_large_numbers: false, columns: None });
     let values = concat!(
         r#"[true,-1,2,"c",3,4,1.5,1.0E10,"2024-01-02T03:04:05.678Z","#,
@@ -156,7 +156,7 @@ fn json_rows() {
 }
 
 #[test]
-fn json_column_choice_and_quoted_longs() {
+fn json_writes_selected_columns_and_quoted_longs() {
     let format = RowFormat::Json { quote_large_numbers: true, columns: Some(vec![5, 4, 5]) };
     assert_eq!(encode_text(format), r#"["4",3,"4"],[null,null,null]"#);
     let (fields, _) = fields_and_batch();
@@ -165,7 +165,7 @@ fn json_column_choice_and_quoted_longs() {
 }
 
 #[test]
-fn json_commas_run_through_all_batches() {
+fn json_separates_rows_across_batches_with_commas() {
     let fields = [Field::new("x", SqlType::Varchar)];
     let format = RowFormat::Json { quote_large_numbers: false, columns: None };
     let mut encoder = RowEncoder::new(&fields, None, format).unwrap();
@@ -180,7 +180,7 @@ fn json_commas_run_through_all_batches() {
 }
 
 #[test]
-fn parquet_spends_no_dictionary_on_values_that_come_once() {
+fn parquet_writes_no_dictionary_for_unique_values() {
     const ROWS: i64 = 50_000;
     let names = [("ts", SqlType::Timestamp), ("once", SqlType::Double), ("often", SqlType::Double)];
     let fields = names.map(|(name, sql_type)| Field::new(name, sql_type));
@@ -208,7 +208,7 @@ fn parquet_spends_no_dictionary_on_values_that_come_once() {
 }
 
 #[test]
-fn csv_rows() {
+fn csv_rows_have_the_expected_text() {
     let text = encode_text(RowFormat::Csv { delimiter: b',', header: true });
     let (header, rows) = text.split_once("\r\n").unwrap();
     assert!(header.starts_with(r#""boolean","byte","#));
@@ -225,7 +225,7 @@ fn csv_rows() {
 }
 
 #[test]
-fn csv_of_no_rows_has_its_header() {
+fn csv_of_an_empty_result_has_a_header() {
     let fields = [Field::new("say \"hi\"", SqlType::Int)];
     let mut out = Vec::new();
     let format = RowFormat::Csv { delimiter: b';', header: true };
@@ -233,7 +233,7 @@ fn csv_of_no_rows_has_its_header() {
     assert_eq!(out, b"\"say \"\"hi\"\"\"\r\n");
 }
 
-/// The fields of one `DataRow` and the bytes after it.
+/// Fields of one `DataRow`, and the bytes after it.
 fn data_row(bytes: &[u8]) -> (Vec<Option<Vec<u8>>>, &[u8]) {
     assert_eq!(bytes[0], b'D');
     let length = u32::from_be_bytes(bytes[1..5].try_into().unwrap()) as usize;
@@ -254,7 +254,7 @@ fn data_row(bytes: &[u8]) -> (Vec<Option<Vec<u8>>>, &[u8]) {
 }
 
 #[test]
-fn pg_text() {
+fn pg_text_cells_have_the_expected_text() {
     let bytes = encode(RowFormat::Pg { format_codes: vec![], nanoseconds: true });
     let (values, rest) = data_row(&bytes);
     let texts: Vec<_> = values
@@ -297,7 +297,7 @@ fn pg_text() {
 }
 
 #[test]
-fn pg_binary() {
+fn pg_binary_cells_have_the_expected_bytes() {
     let bytes = encode(RowFormat::Pg { format_codes: vec![1], nanoseconds: true });
     let (values, rest) = data_row(&bytes);
     let field = |index: usize| values[index].as_deref().unwrap();
@@ -316,7 +316,7 @@ fn pg_binary() {
     assert_eq!(field(14), UUID);
     assert_eq!(field(16), b"1.2.3.4");
     assert_eq!(field(18), [1, 2]);
-    // -12.34: two digit groups from weight 0, negative, two places.
+    // -12.34: two digit groups from weight 0, negative, two decimals.
     assert_eq!(field(19), [0, 2, 0, 0, 0x40, 0, 0, 2, 0, 12, 0x0d, 0x48]);
     // 1 | 2345 | 0000 . 6780
     assert_eq!(field(20), [0, 4, 0, 2, 0, 0, 0, 3, 0, 1, 0x09, 0x29, 0, 0, 0x1a, 0x7c]);
@@ -327,7 +327,7 @@ fn pg_binary() {
 }
 
 #[test]
-fn pg_format_codes_must_fit() {
+fn pg_format_codes_must_match_the_columns() {
     let (fields, _) = fields_and_batch();
     for format_codes in [vec![0, 1], vec![2]] {
         assert!(
@@ -338,7 +338,7 @@ fn pg_format_codes_must_fit() {
 }
 
 #[test]
-fn parquet_reads_back_equal_in_each_codec() {
+fn parquet_reads_back_equal_with_each_codec() {
     let (fields, batch) = fields_and_batch();
     for (codec, version) in [
         (Codec::Uncompressed, 1),
@@ -406,11 +406,11 @@ fn check_parquet_values(read: &RecordBatch) {
     assert!(read.column_by_name("nothing").unwrap().is_null(0));
 }
 
-/// `test/wire/arena.test.ts` reads the same file. `UPDATE_FIXTURES=1` writes it anew.
+/// `test/wire/arena.test.ts` reads the same file. `UPDATE_FIXTURES=1` rewrites it.
 #[test]
-fn the_arena_is_the_one_typescript_reads() {
+fn the_arena_equals_the_fixture_that_typescript_reads() {
     let arena = encode(RowFormat::Arrow);
-    // From the folder of the crate, where cargo runs tests: clones share what they compile.
+    // Relative to the crate directory, where cargo runs tests: clones share compiled binaries.
     let path = "../../test/wire/every-type.arena";
     if std::env::var_os("UPDATE_FIXTURES").is_some() {
         std::fs::write(path, &arena).unwrap();
@@ -419,7 +419,7 @@ fn the_arena_is_the_one_typescript_reads() {
 }
 
 #[test]
-fn arenas_of_slices_hold_only_the_slice() {
+fn the_arena_of_a_slice_contains_only_the_slice() {
     let (_, batch) = fields_and_batch();
     let whole = write_arena(&batch).unwrap();
     let slice = write_arena(&batch.slice(1, 1)).unwrap();
@@ -429,7 +429,7 @@ fn arenas_of_slices_hold_only_the_slice() {
 }
 
 #[test]
-fn another_type_than_announced_is_a_defect() {
+fn an_array_of_another_type_than_announced_is_an_internal_error() {
     let fields = [Field::new("x", SqlType::Long)];
     let array: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let batch = RecordBatch::try_from_iter([("x", array)]).unwrap();
@@ -442,7 +442,7 @@ fn another_type_than_announced_is_a_defect() {
 }
 
 #[test]
-fn nulls_that_a_join_leaves_in_never_null_columns_are_false_and_zero() {
+fn nulls_from_joins_in_non_nullable_columns_become_false_or_zero() {
     let arrays: [(&str, SqlType, ArrayRef); 3] = [
         ("b", SqlType::Boolean, Arc::new(BooleanArray::from(vec![None, Some(true)]))),
         ("y", SqlType::Byte, Arc::new(Int8Array::from(vec![None, Some(1)]))),

@@ -1,8 +1,8 @@
 /**
- * A provider that is down does not delay every login: after some calls in a row without an
- * answer it is asked something that depends on no credentials. Where that is not answered
- * either, calls fail at once for a while, and then it is asked again. Where it is, the calls failed
- * for what was sent with them, which concerns no other login.
+ * Circuit breaker: a provider that is down must not delay every login. After several consecutive
+ * failures it sends a probe that depends on no credentials. If the probe also fails, calls fail
+ * immediately for a while, and then it probes again. If the probe succeeds, the failures were due
+ * to the credentials sent, and other logins are unaffected.
  */
 import type { Logger } from '../../observability/index.js';
 import {
@@ -15,7 +15,10 @@ import type { Clocks } from './verdict-cache.js';
 
 const FAILURES_IN_A_ROW = 5;
 const OPEN_MS = 10_000;
-/** Failures between this server and the provider. Other errors may be due to what was asked. */
+/**
+ * Statuses that mean a failure between this server and the provider. Other errors may be due to the
+ * request.
+ */
 const OUTAGES: ReadonlySet<number> = new Set([502, 503, 504]);
 
 export class CircuitBreaker implements Transport {
@@ -23,7 +26,7 @@ export class CircuitBreaker implements Transport {
   readonly #clocks: Clocks;
   readonly #logger: Logger;
   #failures = 0;
-  /** By the monotonic clock; `null`: it is asked. */
+  /** On the monotonic clock; `null` while the provider is called. */
   #openUntil: number | null = null;
   #looking: Promise<void> | null = null;
 
@@ -81,7 +84,7 @@ export class CircuitBreaker implements Transport {
     }
   }
 
-  /** Whether anything answers there; many who want to know ask once. */
+  /** Probes whether the provider responds; concurrent callers share one probe. */
   async #look(url: string): Promise<void> {
     this.#looking ??= this.#ask(url).finally(() => {
       this.#looking = null;

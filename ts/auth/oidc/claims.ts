@@ -1,4 +1,4 @@
-/** From claims to an identity: the name that is shown, and the groups that count. */
+/** Converts claims to an identity: the display name and the groups. */
 import type { Identity } from '../identity.js';
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -11,12 +11,15 @@ interface ClaimNames {
 const MAX_NAME_LENGTH = 255;
 const MAX_GROUP_LENGTH = 256;
 const MAX_GROUPS = 1000;
-/** Half a character, or one that ends a line or a text: others would read another name. */
+/**
+ * Lone surrogates, control characters and line separators: a log or terminal would show a different
+ * name.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
- * `null`: the claims name no one. Claims that are no groups give none. `issuer`: who says so, where
- * the claims do not.
+ * `null` if the claims contain no usable name. Group claims of any other form yield no groups.
+ * `issuer` applies where the claims contain none.
  */
 export function identityOf(
   claims: Claims,
@@ -26,7 +29,7 @@ export function identityOf(
   const subject = textClaim(claims, 'sub');
   const shown = claim(claims, names.subClaim);
   const name = textClaim(claims, names.subClaim) ?? subject;
-  // A name that cannot be shown is refused: no other claim replaces it.
+  // A name with unprintable characters is refused; no other claim replaces it.
   const isUnprintable = typeof shown === 'string' && UNPRINTABLE.test(shown);
   if (subject === null || name === null || isUnprintable) {
     return null;
@@ -40,7 +43,7 @@ export function identityOf(
   };
 }
 
-/** One text is one group, whatever it contains: names of directories have commas. */
+/** A string is one group and is never split: directory names contain commas. */
 function groupsOf(value: unknown): readonly string[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value];
   const groups = all.filter((group): group is string => typeof group === 'string' && group !== '');
@@ -56,12 +59,12 @@ function textClaim(claims: Claims, name: string): string | null {
   return fits && !UNPRINTABLE.test(value) ? value : null;
 }
 
-/** Only what was sent: `constructor` is a claim like any other. */
+/** Own properties only: `constructor` is an ordinary claim. */
 function claim(claims: Claims, name: string): unknown {
   return Object.hasOwn(claims, name) ? claims[name] : undefined;
 }
 
-/** The claims of a body, `null` when it is no JSON object. */
+/** Parses a body to claims; `null` unless it is a JSON object. */
 export function parseClaims(text: string): Claims | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -72,7 +75,7 @@ export function parseClaims(text: string): Claims | null {
   }
 }
 
-/** Header and claims of what looks like a JWT, unproved; `null` for opaque tokens. */
+/** Header and claims of a JWT, without verification; `null` for opaque tokens. */
 export function peekToken(
   token: string,
 ): { readonly header: Claims; readonly claims: Claims } | null {

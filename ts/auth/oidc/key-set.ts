@@ -1,4 +1,7 @@
-/** The provider's public keys: fetched when needed, again for an unknown one, but not too often. */
+/**
+ * The provider's public keys. Fetched when needed, and again for an unknown key id, at a limited
+ * rate.
+ */
 import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey } from 'jose';
 
 import { parseClaims } from './claims.js';
@@ -9,7 +12,7 @@ import { type Clocks, SYSTEM_CLOCKS } from './verdict-cache.js';
 type KeyFinder = ReturnType<typeof createLocalJWKSet>;
 
 const REFETCH_MS = 30_000;
-/** Withdrawn keys stop counting after so long. */
+/** A withdrawn key is valid for at most this time. */
 const LIFETIME_MS = 10 * 60_000;
 
 export class KeySet {
@@ -26,7 +29,10 @@ export class KeySet {
     this.#clocks = clocks;
   }
 
-  /** The key a header names, as `jose` asks for it. Keys inside the header are not looked at. */
+  /**
+   * Finds the key that a header names, in the form `jose` requires. Keys embedded in the header are
+   * ignored.
+   */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const { alg, kid } = header;
     const named = { alg, ...(kid === undefined ? {} : { kid }) };

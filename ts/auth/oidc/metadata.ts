@@ -1,24 +1,24 @@
-/** What a provider tells about itself: its issuer and where its endpoints are. */
+/** Provider metadata: the issuer and the endpoints. */
 import type { Logger } from '../../observability/index.js';
 import { type OidcSettings, readUrl } from './settings.js';
 import { isLinkLocal, ProviderUnavailable, type Transport } from './transport.js';
 
 export interface ProviderMetadata {
-  /** `null`: not configured, and nothing depends on it. */
+  /** `null` when not configured; nothing depends on it then. */
   readonly issuer: string | null;
   readonly authorization: string;
   readonly token: string;
   readonly userInfo: string;
   readonly publicKeys: string;
   readonly endSession: string | null;
-  /** False when the provider lists its methods and S256 is not among them. */
+  /** False if the provider lists its methods without S256. */
   readonly understandsS256: boolean;
 }
 
-/** After a failure the next attempt waits so long. */
+/** Delay before the next attempt after a failure. */
 const RETRY_MS = 2_000;
 
-/** Finds the endpoints once; asks again only after a failure. */
+/** Finds the endpoints once; retries only after a failure. */
 export class MetadataSource {
   readonly #settings: OidcSettings;
   readonly #transport: Transport;
@@ -37,7 +37,7 @@ export class MetadataSource {
     }
   }
 
-  /** The provider's metadata if it arrives within `waitMs`, else `null`. */
+  /** Returns the provider's metadata if it arrives within `waitMs`, else `null`. */
   async within(waitMs: number): Promise<ProviderMetadata | null> {
     if (this.#known !== null) {
       return this.#known;
@@ -86,7 +86,7 @@ export class MetadataSource {
   }
 }
 
-/** Throws what is wrong with a discovery document. */
+/** Parses a discovery document. Throws if it is invalid. */
 function readMetadata(
   body: string,
   url: string,
@@ -138,7 +138,7 @@ function parseDocument(body: string): Record<string, unknown> {
   throw new ProviderUnavailable('the discovery document is not a JSON object');
 }
 
-/** Where an issuer ends in a slash, its document's address has it once only. */
+/** Removes a trailing slash, which the document's URL does not repeat. */
 function withoutSlash(text: string): string {
   return text.endsWith('/') ? text.slice(0, -1) : text;
 }

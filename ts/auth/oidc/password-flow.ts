@@ -1,6 +1,6 @@
 /**
- * Names and passwords that the provider checks (`grant_type=password`). Nothing of them is kept:
- * answers are remembered under a keyed digest, the refresh token is dropped.
+ * Names and passwords that the provider verifies (`grant_type=password`). Neither is stored:
+ * results are cached under a keyed digest, and the refresh token is discarded.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
@@ -28,12 +28,12 @@ export class PasswordFlow {
     this.#services = services;
   }
 
-  /** What a pair is remembered by; worth nothing outside this process. */
+  /** Cache key of a name and password; useless outside this process. */
   keyOf(user: string, password: string): string {
     return createHmac('sha256', this.#key).update(`${user}\u0000${password}`).digest('base64');
   }
 
-  /** Asks for a token and hands it to `identify`. Never rejects. */
+  /** Requests a token and passes it to `identify`. Never rejects. */
   async ask(
     user: string,
     password: string,
@@ -59,7 +59,7 @@ export class PasswordFlow {
       if (answer['error'] === 'invalid_grant') {
         return refused(WRONG);
       }
-      // Anything else is how the provider was set up, not what a user typed.
+      // Any other error is a configuration problem, not a wrong password.
       logger.warn('password_flow_failed', { status, error: answer['error'] });
       return unavailable(`the token endpoint answered ${status}`);
     } catch (error) {

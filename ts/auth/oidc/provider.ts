@@ -1,4 +1,4 @@
-/** The identity provider as logins see it: whose a token is, whose name and password are. */
+/** Identifies users through the identity provider, by token or by name and password. */
 import type { Logger } from '../../observability/index.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import { KeySet } from './key-set.js';
@@ -16,9 +16,9 @@ interface ProviderParts {
   readonly clocks?: Clocks;
 }
 
-/** RFC 6750; checked where a token is new, which is seldom. */
+/** RFC 6750. Checked only for tokens that are not cached. */
 const TOKEN = /^[\w.~+/-]+=*$/;
-/** Longer ones are not worth the work. */
+/** Longer tokens are refused without further checks. */
 const MAX_TOKEN_LENGTH = 16 * 1024;
 
 export class IdentityProvider {
@@ -50,27 +50,27 @@ export class IdentityProvider {
     this.#cache = new VerdictCache(settings, clocks);
   }
 
-  /** The provider's metadata if it arrives within `waitMs`, else `null`. */
+  /** Returns the provider's metadata if it arrives within `waitMs`, else `null`. */
   metadata(waitMs: number): Promise<ProviderMetadata | null> {
     return this.#metadata.within(waitMs);
   }
 
-  /** Whose a bearer token is: at once while an answer is remembered. */
+  /** Identifies the owner of a bearer token; synchronous if the result is cached. */
   token(token: string): Verdict | Promise<Verdict> {
     return this.#cache.get(tokenKey(token), () => this.#identify(token));
   }
 
-  /** How many answers are kept, good and bad. */
+  /** Number of cached results, positive and negative. */
   get remembered(): number {
     return this.#cache.size;
   }
 
-  /** Whether the verdict on `token` is known at once. */
+  /** Whether the verdict on `token` is cached. */
   remembers(token: string): boolean {
     return this.#cache.has(tokenKey(token));
   }
 
-  /** Whose name and password are, for the flow that is off by default. */
+  /** Verifies a name and password, for the flow that is off by default. */
   password(user: string, password: string): Verdict | Promise<Verdict> {
     return this.#cache.get(this.#passwords.keyOf(user, password), () =>
       this.#passwords.ask(user, password, async ({ access, id }) => {

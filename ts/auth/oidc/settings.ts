@@ -1,9 +1,9 @@
-/** The `acl.oidc.*` keys, checked together: what cannot work is refused at the start. */
+/** The `acl.oidc.*` settings, checked together: an unusable combination is refused at startup. */
 import { readFileSync } from 'node:fs';
 
 import { type Config, isLoopback, KEYS, ValueError } from '../../config/index.js';
 
-/** Endpoints as configured: absolute addresses. */
+/** Configured endpoints: absolute URLs. */
 interface ConfiguredEndpoints {
   readonly authorization: string;
   readonly token: string;
@@ -12,7 +12,7 @@ interface ConfiguredEndpoints {
   readonly endSession: string | null;
 }
 
-/** Certificates that the provider may be signed by besides the usual ones. */
+/** Additional trusted certificates for the provider. */
 interface TrustStore {
   readonly ca?: Buffer;
   readonly pfx?: Buffer;
@@ -20,10 +20,10 @@ interface TrustStore {
 }
 
 export interface OidcSettings {
-  /** Where the discovery document is; `null`: `endpoints` says everything. */
+  /** URL of the discovery document; `null` if `endpoints` is complete. */
   readonly discoveryUrl: string | null;
   readonly endpoints: ConfiguredEndpoints | null;
-  /** Of the configuration; discovery tells it otherwise. */
+  /** The configured issuer; if `null`, discovery provides it. */
   readonly issuer: string | null;
   readonly clientId: string;
   readonly audience: string;
@@ -50,7 +50,7 @@ export interface OidcSettings {
 
 const DISCOVERY_PATH = '/.well-known/openid-configuration';
 
-/** `null` when sign-on is off. Throws `ValueError` with what to do. */
+/** Returns `null` if sign-on is off. Throws `ValueError` with instructions. */
 export function readOidcSettings(config: Config): OidcSettings | null {
   if (!config.get(KEYS.oidcEnabled)) {
     return null;
@@ -101,7 +101,7 @@ export function readOidcSettings(config: Config): OidcSettings | null {
   };
 }
 
-/** What an operator should know about how sign-on is set up. */
+/** Warnings for the operator about the sign-on configuration. */
 export function oidcAdvice(settings: OidcSettings): string[] {
   const advice: string[] = [];
   if (settings.passwordFlow) {
@@ -173,7 +173,7 @@ function readEndpoints(config: Config, allowHttp: boolean): ConfiguredEndpoints 
   };
 }
 
-/** An address of the provider: https unless switched off, without user information. */
+/** Parses a provider URL: https unless allowed otherwise, and without user information. */
 export function readUrl(text: string, name: string, allowHttp: boolean): URL {
   const url = parseUrl(text);
   const bare = url?.username === '' && url.password === '' && url.hash === '';
@@ -190,7 +190,7 @@ export function readUrl(text: string, name: string, allowHttp: boolean): URL {
   return url;
 }
 
-/** `URL.parse` is not in every supported Node. */
+/** Not every supported Node version has `URL.parse`. */
 function parseUrl(text: string): URL | null {
   return URL.canParse(text) ? new URL(text) : null;
 }
@@ -234,7 +234,7 @@ function readTrust(config: Config): TrustStore {
   if (bytes.includes('-----BEGIN CERTIFICATE-----')) {
     return { ca: bytes };
   }
-  // The container of the original's own language cannot be read here.
+  // Java's own key store format cannot be read here.
   if (bytes.readUInt32BE(0) === 0xfe_ed_fe_ed) {
     throw new ValueError(`${name}: '${path}' is a JKS file: convert it to PEM or PKCS#12`);
   }

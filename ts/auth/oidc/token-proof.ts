@@ -1,4 +1,4 @@
-/** Tokens proved by their signature. */
+/** Verifies signed tokens. */
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 
 import type { Logger } from '../../observability/index.js';
@@ -10,7 +10,7 @@ import { refused, unavailable, type Verdict } from './verdict.js';
 import { type Clocks, SYSTEM_CLOCKS } from './verdict-cache.js';
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
-/** `undefined`: providers leave it out of ID tokens. */
+/** `undefined` because providers omit the type in ID tokens. */
 const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt', 'application/jwt']);
 
 interface ProverServices {
@@ -30,7 +30,7 @@ export class TokenProver {
     this.#clocks = services.clocks ?? SYSTEM_CLOCKS;
   }
 
-  /** Whose `token` is. Never rejects. */
+  /** Identifies the owner of `token`. Never rejects. */
   async prove(token: string): Promise<Verdict> {
     try {
       const claims = await this.#verify(token, { mustExpire: true });
@@ -48,7 +48,7 @@ export class TokenProver {
     }
   }
 
-  /** The claims of a signed answer of the provider; `null` when they cannot be believed. */
+  /** The claims of a signed response from the provider; `null` if verification fails. */
   async signedAnswer(text: string): Promise<Claims | null> {
     try {
       return await this.#verify(text.trim(), { mustExpire: false });
@@ -79,8 +79,9 @@ export class TokenProver {
   }
 
   /**
-   * Made for us, or asked for by our own client. Whom a token was given to (`azp`) is us where it
-   * was made for several, or for our client itself: what others were given is theirs to use.
+   * The token must be issued for this server, or requested by our client. If it has several
+   * audiences or is for the client itself, its authorized party (`azp`) must be our client: tokens
+   * issued to others are not accepted.
    */
   #checkAudience(payload: JWTPayload): void {
     const { audience, clientId } = this.#services.settings;
@@ -102,7 +103,7 @@ export class TokenProver {
   }
 }
 
-/** For people; says nothing of the token's content. */
+/** Reason for users; reveals nothing of the token's content. */
 function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) {
     return 'the token has expired';

@@ -1,6 +1,6 @@
 /**
- * Calls to the identity provider: no redirects, bounded bodies, a deadline, a bounded number at
- * once, and no addresses that only this machine's own network should see.
+ * Calls to the identity provider. Redirects are refused; body size, duration and concurrency are
+ * limited; and link-local addresses are blocked.
  */
 import { type LookupAddress, lookup } from 'node:dns';
 import { Agent as PlainAgent, type IncomingMessage, request as plainRequest } from 'node:http';
@@ -10,7 +10,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import type { OidcSettings } from './settings.js';
 
 const BODY_BYTES = 1024 * 1024;
-/** Calls under way at once; others wait their turn. */
+/** Maximum concurrent calls; others are queued. */
 const CALLS_AT_ONCE = 32;
 const MAX_WAITING = 1024;
 
@@ -18,21 +18,21 @@ export interface ProviderAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
-  /** What `WWW-Authenticate` says is wrong, if anything. */
+  /** The error in the `WWW-Authenticate` header, if any. */
   readonly challenge: string;
 }
 
 export interface ProviderCall {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as a form; its presence makes the call a POST. */
+  /** Sent as form data; if present, the call is a POST. */
   readonly form?: URLSearchParams;
 }
 
-/** Nothing that can be used came back; whether the login is valid is unknown. */
+/** The provider sent no usable response, so it is unknown whether the login is valid. */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
-  /** When it is worth asking again, if that is known. */
+  /** Seconds until a retry makes sense, if known. */
   readonly seconds: number | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly seconds?: number } = {}) {
@@ -79,7 +79,7 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** Waits until fewer than the most calls run. */
+  /** Waits for a free slot among the concurrent calls. */
   async #turn(deadline: number): Promise<void> {
     if (this.#running < CALLS_AT_ONCE) {
       this.#running += 1;
@@ -133,7 +133,7 @@ export class HttpTransport implements Transport {
       );
       sent.on('error', (error: NodeJS.ErrnoException) => {
         if (!failed && sent.reusedSocket && error.code === 'ECONNRESET') {
-          // The provider closed an idle connection just as it was used again.
+          // The provider closed an idle connection just as it was reused.
           clearTimeout(timer);
           resolve(this.#send(call, deadline));
         } else {
@@ -177,8 +177,8 @@ async function readBody(response: IncomingMessage): Promise<string> {
 }
 
 /**
- * The name is resolved once, checked, and that address is connected to. Link-local addresses are
- * where clouds keep the credentials of their machines.
+ * Resolves the name once, checks the address, and connects to that same address. Cloud providers
+ * serve machine credentials on link-local addresses.
  */
 const guardedLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {
@@ -198,7 +198,7 @@ const guardedLookup: LookupFunction = (hostname, options, callback) => {
   });
 };
 
-/** Whether only this machine's own network answers there. */
+/** Whether an address is link-local. */
 export function isLinkLocal(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
   return isIP(bare) === 4

@@ -1,4 +1,4 @@
-/** Bearer tokens proved by asking the provider whose they are. */
+/** Verifies bearer tokens by calling the provider's user information endpoint. */
 import type { Logger } from '../../observability/index.js';
 import { type Claims, identityOf, parseClaims, peekToken } from './claims.js';
 import type { MetadataSource, ProviderMetadata } from './metadata.js';
@@ -8,14 +8,14 @@ import { type ProviderAnswer, ProviderUnavailable, type Transport } from './tran
 import { refused, unavailable, type Verdict } from './verdict.js';
 import type { Clocks } from './verdict-cache.js';
 
-/** What a provider says of a bad token; some find it too long. */
+/** Statuses that a provider returns for a bad token; some report it as too long. */
 const REFUSALS = new Set([400, 401, 413, 431]);
 
 interface UserInfoServices {
   readonly settings: OidcSettings;
   readonly metadata: MetadataSource;
   readonly transport: Transport;
-  /** For answers that are signed. */
+  /** For signed responses. */
   readonly prover: TokenProver;
   readonly logger: Logger;
   readonly clocks: Clocks;
@@ -29,7 +29,7 @@ export class UserInfo {
     this.#services = services;
   }
 
-  /** Whose `token` is. Never rejects. */
+  /** Identifies the owner of `token`. Never rejects. */
   async ask(token: string): Promise<Verdict> {
     const { metadata, transport, settings } = this.#services;
     try {
@@ -70,8 +70,9 @@ export class UserInfo {
   }
 
   /**
-   * What a token tells against itself. User information says nothing about whom a token was made
-   * for: where it can be read, it must be for us, of this provider, and not have ended.
+   * Returns why a token is refused on its own claims, if any. User information does not include the
+   * audience. A readable token must therefore be intended for this server, come from this provider,
+   * and not be expired.
    */
   #endedOrForeign(token: string, provider: ProviderMetadata): string | null {
     const claims = peekToken(token)?.claims;
@@ -108,7 +109,7 @@ export class UserInfo {
     return unavailable(`user information was answered with ${status}`);
   }
 
-  /** What is odd about a provider is logged once. */
+  /** Logs each provider anomaly once. */
   #once(event: string, fields: Readonly<Record<string, unknown>>): void {
     if (!this.#logged.has(event)) {
       this.#logged.add(event);
@@ -117,7 +118,7 @@ export class UserInfo {
   }
 }
 
-/** When a token says it ends, in milliseconds since 1970. */
+/** The expiry in a token, in milliseconds since 1970. */
 function expiryOf(token: string): number | null {
   const expires = peekToken(token)?.claims['exp'];
   return typeof expires === 'number' ? expires * 1000 : null;

@@ -1,6 +1,6 @@
 /**
- * Verdicts for as long as they count, by a digest of the whole credential. Who asks while an
- * answer is under way waits for that one.
+ * Caches verdicts while they are valid, keyed by a digest of the whole credential. Concurrent
+ * requests for the same credential share one call.
  */
 import { hash } from 'node:crypto';
 
@@ -11,14 +11,14 @@ import type { Verdict } from './verdict.js';
 
 interface Entry {
   readonly verdict: Verdict;
-  /** By the monotonic clock. */
+  /** On the monotonic clock. */
   readonly until: number;
-  /** Until here it is used when nothing newer is known. */
+  /** Until this time the verdict is used if the provider is unavailable. */
   readonly staleUntil: number;
 }
 
 export interface Clocks {
-  /** Never set back; milliseconds. */
+  /** Never goes back; milliseconds. */
   readonly monotonic: () => number;
   /** Milliseconds since 1970. */
   readonly wall: () => number;
@@ -35,7 +35,7 @@ export class VerdictCache {
   readonly #settings: CacheSettings;
   readonly #clocks: Clocks;
   readonly #entries: LRUCache<string, Entry>;
-  /** Apart, so that a flood of bad tokens does not push good ones out. */
+  /** Separate, so that a flood of bad tokens does not evict good ones. */
   readonly #refusals: LRUCache<string, Entry>;
   readonly #asking = new Map<string, Promise<Verdict>>();
 
@@ -50,13 +50,13 @@ export class VerdictCache {
     return this.#entries.size + this.#refusals.size;
   }
 
-  /** Whether a verdict counts now. */
+  /** Whether a valid verdict is cached. */
   has(key: string): boolean {
     const entry = this.#entries.get(key) ?? this.#refusals.get(key);
     return entry !== undefined && this.#clocks.monotonic() < entry.until;
   }
 
-  /** At once when a verdict counts; otherwise what `ask` comes to. */
+  /** Returns a cached verdict synchronously; otherwise the result of `ask`. */
   get(key: string, ask: () => Promise<Verdict>): Verdict | Promise<Verdict> {
     const entry = this.#entries.get(key) ?? this.#refusals.get(key);
     if (entry !== undefined && this.#clocks.monotonic() < entry.until) {
@@ -93,7 +93,7 @@ export class VerdictCache {
   }
 }
 
-/** What a token is remembered by: never itself, and never a part of it. */
+/** Cache key of a token: contains neither the token nor any part of it. */
 export function tokenKey(token: string): string {
   return hash('sha256', token, 'base64');
 }

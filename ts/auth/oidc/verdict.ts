@@ -1,16 +1,16 @@
-/** What asking about a credential comes to. */
+/** The result of verifying a credential. */
 import type { Identity } from '../identity.js';
 
 export type Verdict =
   | {
       readonly kind: 'known';
       readonly identity: Identity;
-      /** Milliseconds since 1970 when the token ends, if it says so. */
+      /** Expiry of the token in milliseconds since 1970, if it has one. */
       readonly expires?: number;
     }
-  /** Not, or no longer, good. */
+  /** Invalid, or no longer valid. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Good, but its scope does not reach as far as user information. */
+  /** Valid, but its scope does not cover user information. */
   | { readonly kind: 'insufficient scope' }
   /** Undecided. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly seconds: number };
@@ -19,7 +19,7 @@ export function refused(reason: string): Verdict {
   return { kind: 'refused', reason };
 }
 
-/** Seconds until a client may ask again when the provider said nothing else. */
+/** Seconds until a client may retry, unless the provider specified them. */
 const RETRY_SECONDS = 5;
 
 export function unavailable(reason: string, seconds = RETRY_SECONDS): Verdict {

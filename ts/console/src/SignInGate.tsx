@@ -1,6 +1,6 @@
 /**
- * Who may see the page: where a login is required there is nothing but the sign-in page until a
- * user has signed in, and the document is replaced when the user leaves.
+ * Gate in front of the console: where a login is required, only the sign-in page is shown until a
+ * user has signed in. Signing out replaces the document.
  */
 import { createEffect, createSignal, lazy, on, onMount, Show, Suspense, type JSX } from 'solid-js';
 import { query, settings, Unreachable, type Settings } from './api/client.js';
@@ -88,17 +88,17 @@ export function SignInGate(): JSX.Element {
   );
 }
 
-/** Ends knowing whether the cookie of an earlier page still represents a user. */
+/** Finds out whether the cookie of an earlier page still identifies a user. */
 async function admit(found: Settings, setSilent: (isSilent: boolean) => void): Promise<void> {
   const notice = takeNotice();
   if (signIn().state === 'unasked' && hasLeft()) {
-    // The server may not have been there when the user signed out.
+    // The server may have been unreachable when the user signed out.
     await endSession({});
     signedOut(notice);
   } else if (signIn().state === 'unasked') {
     const user = await answered(whoIsIt, setSilent);
     if (user !== undefined) {
-      // No user of the database has the name of a person of the provider.
+      // No database user has the name of an external user.
       signedIn(user, hasProvider(found.config) && user === lastUser());
     } else {
       signedOut(notice);
@@ -113,7 +113,7 @@ async function whoIsIt(): Promise<string | undefined> {
   try {
     const { rows } = await query('select current_user()', { maxRows: 1 });
     const name = rows[0]?.[0];
-    // A proxy may refuse with a body that is an answer without rows.
+    // A proxy may refuse with a body that parses as a response without rows.
     return awaitsLogin() || typeof name !== 'string' ? undefined : name;
   } catch (cause) {
     if (cause instanceof Unreachable) {
@@ -132,7 +132,7 @@ async function beginFor(user: string, setSilent: (isSilent: boolean) => void): P
       signedOut(signedInUser() === undefined ? whySignedOut() : undefined);
     }
   });
-  // What the browser stores of the page to come back to it is shown to the next user as well.
+  // Otherwise the browser's back/forward cache shows this page to the next user.
   addEventListener('pagehide', ({ persisted }) => persisted && document.body.replaceChildren());
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
   return session;
@@ -144,7 +144,7 @@ async function begun(user: string): Promise<Session> {
   return session;
 }
 
-/** What `ask` finds, however long the server does not answer. */
+/** Returns the result of `ask`, and retries until the server responds. */
 async function answered<T>(
   ask: () => Promise<T>,
   setSilent: (isSilent: boolean) => void,

@@ -1,10 +1,10 @@
 /**
- * The run time that compiled JSX calls: Solid's, with one function replaced.
+ * Runtime of compiled JSX: Solid's, with one function replaced.
  *
- * The console runs under `require-trusted-types-for 'script'`. Solid makes elements from the
- * literal markup of the templates through `innerHTML`, which that directive refuses, so this
- * module makes them through a policy of its own. The policy is not exported and only ever sees
- * what the compiler wrote; values from the server reach the page as text nodes.
+ * The console runs under `require-trusted-types-for 'script'`. Solid creates elements from template
+ * markup through `innerHTML`, which that directive refuses. This module creates them through its
+ * own Trusted Types policy. The policy is not exported and receives only compiler output; values
+ * from the server reach the page as text nodes.
  */
 import { untrack } from 'solid-js';
 
@@ -22,7 +22,7 @@ const rules: TemplatePolicy = { createHTML: (html) => html };
 const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
 const policy = trustedTypes?.createPolicy('tidemark-templates', rules) ?? rules;
 
-/** Parses a template once, on its first use, and clones it from then on. */
+/** Parses a template on its first use, and clones it from then on. */
 export function template(html: string, isImportNode?: boolean, isSvg?: boolean): () => Node {
   let parsed: Node | undefined;
   const parse = (): Node => {

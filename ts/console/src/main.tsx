@@ -1,4 +1,4 @@
-/** Where the page begins: takes the provider's answer, then asks who it is. */
+/** Entry point of the page: handles the identity provider's response, then identifies the user. */
 import { render } from 'solid-js/web';
 import { begin } from './signin/begin.js';
 import { SignInGate } from './SignInGate.js';
@@ -7,6 +7,6 @@ const host = document.getElementById('app');
 if (!host) {
   throw new Error('the page has no #app element');
 }
-// First: a code must not stay in the address.
+// First, so that the authorization code does not stay in the address.
 await begin();
 render(() => <SignInGate />, host);

@@ -26,7 +26,10 @@ const GRANTS = grantsOf({
   ],
 });
 
-/** What a server may answer: rights of each level, one that no set of the page names, and ALL. */
+/**
+ * A possible response of the server: permissions of each level, one that is in no set of the page,
+ * and ALL.
+ */
 const CATALOGUE = catalogueOf({
   head: { columns: ['permission', 'levels'].map((name) => ({ name, type: 'STRING' })) },
   rows: [
@@ -53,7 +56,7 @@ function change(permission: string, place: Place, isGrant = true): Change {
   return { permission, ...place, isGrant };
 }
 
-test('a right is held here, passed on, from all tables, on some columns, or not', (t) => {
+test('a permission is marked as granted, with grant option, inherited, partial or not held', (t) => {
   t.is(markOf(GRANTS, 'SELECT', at('trades'), 'ann'), 'option');
   t.is(markOf(GRANTS, 'INSERT', at(), 'ann'), 'granted');
   t.is(markOf(GRANTS, 'INSERT', at('trades'), 'ann'), 'inherited');
@@ -66,11 +69,11 @@ test('a right is held here, passed on, from all tables, on some columns, or not'
   t.is(markOf(admin, 'DROP TABLE', at('trades'), 'ann'), 'administrator');
   t.is(markOf(admin, 'HTTP', at(), 'ann'), 'administrator');
   t.is(markOf(admin, 'DATABASE ADMIN', at(), 'ann'), 'granted');
-  // Taking what is not granted by itself would change nothing.
+  // Revoking a permission that is not granted directly would change nothing.
   t.true(toggled([], 'HTTP', at(), 'administrator')[0]?.isGrant);
 });
 
-test('a column has what is granted on it, what its table has, and what comes along', (t) => {
+test('a column has its own grants, those of its table, and implied ones', (t) => {
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'ID'), 'ann'), 'granted');
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'ts'), 'ann'), 'implied');
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'email'), 'ann'), 'none');
@@ -78,7 +81,7 @@ test('a column has what is granted on it, what its table has, and what comes alo
   t.is(markOf(GRANTS, 'UPDATE', at('clients', 'id'), 'ann'), 'none');
 });
 
-test('a right applies where the server has it, and to views what views have', (t) => {
+test('a permission applies at the levels that the server lists, and to views if views have it', (t) => {
   const places = ['all', 'table', 'column', 'view', 'materialized', 'live'] as const;
   const on = (permission: string): string =>
     places.filter((what) => applies(CATALOGUE, permission, what)).join(' ');
@@ -92,7 +95,7 @@ test('a right applies where the server has it, and to views what views have', (t
   t.is(on('NOT KNOWN'), '');
 });
 
-test('every right that the server knows is shown once, also one the page has no name for', (t) => {
+test('every permission of the server is listed once, including unknown ones', (t) => {
   const ofTables = rightSets(CATALOGUE).map(
     ({ name, groups }) => `${name}: ${groups.flatMap(({ rights }) => rights).join(', ')}`,
   );
@@ -108,7 +111,7 @@ test('every right that the server knows is shown once, also one the page has no 
   ]);
 });
 
-test('a second click takes the plan back', (t) => {
+test('a second click cancels the pending change', (t) => {
   const once = toggled([], 'SELECT', at('clients'), 'part');
   t.deepEqual(once, [change('SELECT', at('clients'))]);
   t.deepEqual(toggled(once, 'SELECT', at('clients'), 'part'), []);
@@ -117,7 +120,7 @@ test('a second click takes the plan back', (t) => {
   t.is(column.length, 2, 'a column is planned beside its table');
 });
 
-test('a plan is SQL with names quoted where they must be', (t) => {
+test('pending changes become SQL with names quoted where necessary', (t) => {
   const quants = { kind: 'group', name: 'the quants' } as const;
   const text = (one: Change): string | undefined => stepsOf([one], quants, CATALOGUE)[0]?.statement;
   t.is(text(change('SELECT', at('my "table"'))), 'GRANT SELECT ON "my ""table""" TO "the quants"');
@@ -129,7 +132,7 @@ test('a plan is SQL with names quoted where they must be', (t) => {
   );
 });
 
-test('columns that go together are one statement, behind what concerns their table', (t) => {
+test('column changes of one kind share a statement that follows changes of their table', (t) => {
   const steps = stepsOf(
     [
       change('SELECT', at('clients', 'id')),
@@ -150,13 +153,13 @@ test('columns that go together are one statement, behind what concerns their tab
   );
 });
 
-test('a password is a literal, whatever it holds', (t) => {
+test('a password is a literal, whatever characters it contains', (t) => {
   const ada = { kind: 'user', name: 'ada' } as const;
   t.is(passwordStatement(ada, "it's"), "ALTER USER ada WITH PASSWORD 'it''s'");
   t.is(passwordStatement(ada, ''), 'ALTER USER ada WITH NO PASSWORD');
 });
 
-test('a token is made and ended by statements with literals', (t) => {
+test('tokens are created and dropped by statements with literals', (t) => {
   const feed = { kind: 'service account', name: 'my feed' } as const;
   const words = 'ALTER SERVICE ACCOUNT "my feed"';
   t.is(tokenStatement(feed, '1d', false), `${words} CREATE TOKEN TYPE REST WITH TTL '1d'`);
@@ -168,7 +171,7 @@ test('a token is made and ended by statements with literals', (t) => {
   t.is(tokenEnd(feed, "tdm_'x"), `${words} DROP TOKEN TYPE REST 'tdm_''x'`);
 });
 
-test('what comes from a group is not the own right of its members', (t) => {
+test('a grant through a group does not count as granted directly', (t) => {
   const rows = [
     ['SELECT', 'clients', null, false, 'G', 'quants'],
     ['UPDATE', 'clients', null, false, 'G', 'Ann, quants'],

@@ -12,7 +12,7 @@ function readIn(pieces: readonly string[]): { rows: Row[]; reader: AnswerReader 
   return { rows, reader };
 }
 
-test('an answer reads the same however it is cut', (t) => {
+test('a response parses to the same result however it is chunked', (t) => {
   const expected = [
     [1, 'x]"[,\\'],
     [2, null],
@@ -28,7 +28,7 @@ test('an answer reads the same however it is cut', (t) => {
   }
 });
 
-test('whole rows come out before the answer has ended', (t) => {
+test('complete rows are returned before the response has ended', (t) => {
   const reader = new AnswerReader();
   const head = '{"columns":[{"name":"a","type":"INT"}],"dataset":[';
   t.deepEqual(reader.feed(`${head}[1],[2],[`), [[1], [2]]);
@@ -37,7 +37,7 @@ test('whole rows come out before the answer has ended', (t) => {
   t.throws(() => reader.finish(), { instanceOf: SyntaxError });
 });
 
-test('arrays inside rows do not end them', (t) => {
+test('arrays inside a row do not end the row', (t) => {
   const { rows } = readIn(['{"columns":[],"dataset":[[[1.0,[2]],"a"],[null,"b"]],"count":2}']);
   t.deepEqual(rows, [
     [[1, [2]], 'a'],
@@ -45,7 +45,7 @@ test('arrays inside rows do not end them', (t) => {
   ]);
 });
 
-test('an empty result, a statement and an error have no rows', (t) => {
+test('an empty result, a statement and an error return no rows', (t) => {
   const empty = readIn(['{"columns":[{"name":"a","type":"INT"}],"dataset":[],"count":0}']);
   t.deepEqual(empty.rows, []);
   t.is(empty.reader.finish().count, 0);

@@ -13,7 +13,7 @@ function event(name: string, data: object): ServerEvent {
 const COLUMNS = [{ name: 'a', type: 'LONG' }];
 const ANSWER = event('answer', { columns: COLUMNS, dataset: [[1], [2]] });
 
-/** Follows with a server whose streams bring what is listed, one list after the other. */
+/** Follows a server whose streams send the listed events, one list per stream. */
 function followed(...streams: (readonly ServerEvent[] | Error)[]) {
   const heard: unknown[] = [];
   const asked: LiveQuery[] = [];
@@ -29,7 +29,7 @@ function followed(...streams: (readonly ServerEvent[] | Error)[]) {
       open += 1;
       try {
         yield* next;
-        // The last one goes on.
+        // The last stream stays open.
         while (streams.length === 0 && !signal.aborted) {
           await new Promise((resolve) => setTimeout(resolve, 5));
         }
@@ -58,11 +58,11 @@ async function until(t: ExecutionContext, holds: () => boolean): Promise<void> {
   t.true(holds());
 }
 
-test('the last rows of a query are asked for around it, comments and all', (t) => {
+test('the query for the last rows wraps the original, including its comments', (t) => {
   t.is(lastRows(FOLLOWED), 'SELECT * FROM (SELECT a FROM t -- all\n) LIMIT -3');
 });
 
-test('answers are rows; nothing is asked any more once it is closed', async (t) => {
+test('results arrive as rows, and nothing is requested after close', async (t) => {
   const { heard, asked, open, close } = followed([event('alive', {}), ANSWER, event('alive', {})]);
   await until(t, () => heard.length === 1);
   t.deepEqual(heard, [[COLUMNS, [[1], [2]]]]);
@@ -74,7 +74,7 @@ test('answers are rows; nothing is asked any more once it is closed', async (t) 
   t.is(asked.length, 1);
 });
 
-test('a query that fails is said with what the server says, and the stream goes on', async (t) => {
+test('the error of a failed query is reported and the stream continues', async (t) => {
   const failed = event('failed', { error: 'table does not exist [table=t]', position: 3 });
   const { heard, asked, close } = followed([ANSWER, failed, ANSWER]);
   await until(t, () => heard.length === 3);
@@ -84,7 +84,7 @@ test('a query that fails is said with what the server says, and the stream goes 
   close();
 });
 
-test('a stream that breaks off is opened again', async (t) => {
+test('a stream that breaks off is reopened', async (t) => {
   const { heard, asked, close } = followed([ANSWER], [ANSWER]);
   await until(t, () => heard.length === 3);
   t.deepEqual(heard[1], ['The stream of answers broke off.', true, 1000]);
@@ -92,7 +92,7 @@ test('a stream that breaks off is opened again', async (t) => {
   close();
 });
 
-test('where there is no room for a stream the server is asked', async (t) => {
+test('the server is polled if it has no capacity for a stream', async (t) => {
   const busy = new SqlError('too many feeds', undefined, 503);
   const { heard, polled, close } = followed(busy);
   await until(t, () => polled() === 1);
@@ -100,7 +100,7 @@ test('where there is no room for a stream the server is asked', async (t) => {
   close();
 });
 
-test('who has to sign in is not asked for each second', async (t) => {
+test('a user who must sign in does not cause polling', async (t) => {
   const out = new SqlError('You are not signed in.', undefined, 401);
   const { heard, polled, close } = followed(out, [ANSWER]);
   await until(t, () => heard.length === 2);

@@ -8,7 +8,7 @@ import { bind, literal, parametersOf } from '../src/sql/parameters.js';
 import { rangeQueries } from '../src/sql/ranges.js';
 import { scan } from '../src/sql/scanner.js';
 
-test('short statements stay on a line, long ones are broken at their clauses', (t) => {
+test('short statements stay on one line, long ones are broken at their clauses', (t) => {
   t.is(format('select  1   as one ;'), 'SELECT 1 AS one;\n');
   t.is(
     format(
@@ -22,7 +22,7 @@ test('short statements stay on a line, long ones are broken at their clauses', (
   );
 });
 
-test('long lists and conditions are broken, sub-queries stand inside their parentheses', (t) => {
+test('long lists and conditions are broken, and subqueries stay inside their parentheses', (t) => {
   const names = Array.from({ length: 12 }, (_, index) => `column_number_${index}`);
   const lines = format(`SELECT ${names.join(', ')} FROM t`).split('\n');
   t.is(lines[0], 'SELECT');
@@ -37,12 +37,12 @@ test('long lists and conditions are broken, sub-queries stand inside their paren
   );
 });
 
-test('comments stay where they mean something', (t) => {
+test('comments stay with the statements that they describe', (t) => {
   const text = format('-- the first\nselect 1; -- behind\n\n/* two */ select 2 -- end\n');
   t.is(text, '-- the first\nSELECT 1; -- behind\n\n/* two */ SELECT 2 -- end\n');
 });
 
-test('what cannot be read keeps all its characters', (t) => {
+test('text that cannot be parsed keeps all its characters', (t) => {
   for (const text of ["select 'open", 'select (1, (2', ') ) select', '"x', '/* open']) {
     t.is(format(text).replace(/\s/g, '').toLowerCase(), text.replace(/\s/g, '').toLowerCase());
   }
@@ -70,7 +70,7 @@ function reads(statement: string): boolean {
   }
 }
 
-test('every statement of the golden suite means the same after formatting, and stays put', (t) => {
+test('formatting preserves the meaning of every golden statement and is idempotent', (t) => {
   const statements = goldenStatements();
   t.true(statements.length > 500, `${statements.length} statements`);
   for (const statement of statements) {
@@ -84,12 +84,12 @@ test('every statement of the golden suite means the same after formatting, and s
   }
 });
 
-test('parameters are found once each, declared variables are none', (t) => {
+test('each parameter is listed once, and declared variables are not parameters', (t) => {
   t.deepEqual(parametersOf("SELECT $1, :name, @x, $1, '$2', -- $3\n 1"), ['$1', ':name', '@x']);
   t.deepEqual(parametersOf('DECLARE @x := 1 SELECT @x + @y, a::int'), ['@y']);
 });
 
-test('values become literals, places of errors are found again', (t) => {
+test('values become literals, and error positions are mapped back', (t) => {
   t.is(literal(' 12.5 '), '12.5');
   t.is(literal('-1e3'), '-1e3');
   t.is(literal('NULL'), 'NULL');
@@ -106,7 +106,7 @@ test('values become literals, places of errors are found again', (t) => {
   t.is(bound.original(bound.text.indexOf('000000')), text.indexOf('$1'));
 });
 
-test('a common table is a query of its own', (t) => {
+test('a common table expression becomes a separate query', (t) => {
   const text = 'WITH a AS (SELECT 1 AS x), b AS (SELECT x FROM a) SELECT  FROM b';
   t.is(
     commonTableQuery(text, 'b'),
@@ -116,7 +116,7 @@ test('a common table is a query of its own', (t) => {
   t.is(commonTableQuery('WITH a AS (SELECT 1', 'a'), undefined);
 });
 
-test('what changes something is told from what reads', (t) => {
+test('statements that change something are distinguished from those that read', (t) => {
   for (const text of [
     'SELECT 1',
     'trades',
@@ -135,7 +135,7 @@ test('what changes something is told from what reads', (t) => {
   }
 });
 
-test('a zoomed query has finer steps where it samples, and a fallback', (t) => {
+test('a zoomed query gets a finer SAMPLE BY step and a fallback', (t) => {
   const range = { column: 'ts', from: 0, to: 600_000 };
   const within = "ts >= '1970-01-01T00:00:00.000Z' AND ts <= '1970-01-01T00:10:00.000Z'";
   const plain = 'SELECT ts, v FROM t -- all';

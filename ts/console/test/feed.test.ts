@@ -6,7 +6,7 @@ import { feedSource, type FeedServer } from '../src/follow/feed.js';
 import { LastRows } from '../src/follow/last-rows.js';
 import { troubleText } from '../src/follow/source.js';
 
-test('events are read from pieces of any size', (t) => {
+test('events are parsed from chunks of any size', (t) => {
   const text =
     ': hello\n\nevent: rows\nid: 12-3\ndata: {"a":"ö"}\n\n' +
     'event: position\r\nid:13\r\ndata: {}\r\n\r\ndata: one\ndata: two\nretry: 5\n\n:\n\n';
@@ -42,7 +42,7 @@ function numbers(rows: readonly Row[]): unknown[] {
   return rows.map((one) => Number(one[1]));
 }
 
-test('rows are put where their time is, behind those of the same time', (t) => {
+test('rows are inserted by time, after rows of the same time', (t) => {
   const last = new LastRows(HEAD, [row(1), row(3), row(5)], 5);
   t.true(last.add([row(7), row(3, 33), row(0)]));
   t.deepEqual(numbers(last.rows), [1, 3, 33, 5, 7], 'what is before the first of five is left out');
@@ -72,9 +72,9 @@ function came(txn: number, ...rows: Row[]): ServerEvent {
   return event('rows', String(txn), { txn, count: rows.length, dataset: rows });
 }
 
-/** A server whose feeds and reads are written down; what is heard is kept. */
+/** A scripted server: feeds and reads are predefined, and everything received is recorded. */
 class Script {
-  /** Where each feed began. */
+  /** Start position of each feed. */
   readonly began: string[] = [];
   readonly heard: unknown[] = [];
   shown: readonly Row[] = [];
@@ -170,7 +170,7 @@ async function until(t: ExecutionContext, what: () => boolean, message: string):
   }
 }
 
-test('the last rows are read once, and what comes is added to them', async (t) => {
+test('the last rows are read once, and arriving rows are added', async (t) => {
   const script = new Script(() => ({ rows: [row(1), row(2)], txn: 5 }));
   await until(t, () => script.open === 1, 'a feed');
   script.tell(SCHEMA, at(6));
@@ -188,10 +188,10 @@ test('the last rows are read once, and what comes is added to them', async (t) =
   t.is(script.shown.length, 5, 'nothing is heard then');
 });
 
-test('a feed that began before the rows were read begins anew behind them', async (t) => {
+test('a feed that began before the rows were read restarts after them', async (t) => {
   const script = new Script(() => ({ rows: [row(1), row(2)], txn: 8 }));
   await until(t, () => script.open === 1, 'a feed');
-  // The rows of transaction 8 are shown already.
+  // The rows of transaction 8 are already shown.
   script.tell(SCHEMA, at(6), came(8, row(2)));
   await until(t, () => script.began.length === 2, 'another feed');
   t.deepEqual(script.began, ['now', '8']);
@@ -201,7 +201,7 @@ test('a feed that began before the rows were read begins anew behind them', asyn
   script.close();
 });
 
-test('where a stretch changed the last rows are read, and the feed goes on there', async (t) => {
+test('a changed range causes a read, and the feed resumes from there', async (t) => {
   const script = new Script((reads) =>
     reads === 1 ? { rows: [row(1), row(2)], txn: 5 } : { rows: [row(1, 100)], txn: 12 },
   );
@@ -218,7 +218,7 @@ test('where a stretch changed the last rows are read, and the feed goes on there
   script.close();
 });
 
-test('more rows than are shown are not taken one by one', async (t) => {
+test('more rows than are shown cause a read instead of single additions', async (t) => {
   const script = new Script(
     (reads) => ({ rows: Array.from({ length: 3 }, (_, n) => row(n + reads)), txn: 4 * reads }),
     undefined,
@@ -234,7 +234,7 @@ test('more rows than are shown are not taken one by one', async (t) => {
   script.close();
 });
 
-test('half a change is not shown, and comes again after a lost connection', async (t) => {
+test('an incomplete change is not shown, and is repeated after a lost connection', async (t) => {
   const script = new Script(() => ({ rows: [row(1)], txn: 5 }));
   await until(t, () => script.open === 1, 'a feed');
   script.tell(SCHEMA, at(6));
@@ -250,7 +250,7 @@ test('half a change is not shown, and comes again after a lost connection', asyn
   script.close();
 });
 
-test('what keeps failing is said, less and less often', async (t) => {
+test('repeated failures are reported with increasing delays', async (t) => {
   const script = new Script(
     () => ({ rows: [row(1)], txn: 5 }),
     (_, feeds) => (feeds > 1 && feeds < 4 ? new Unreachable('no answer') : undefined),
@@ -268,7 +268,7 @@ test('what keeps failing is said, less and less often', async (t) => {
   script.close();
 });
 
-test('an altered table is read again', async (t) => {
+test('a table with altered columns is read again', async (t) => {
   const columns = [...COLUMNS, { name: 'more', type: 'INT' }];
   const script = new Script((reads) =>
     reads === 1
@@ -286,7 +286,7 @@ test('an altered table is read again', async (t) => {
   script.close();
 });
 
-test('a position that is not known any more begins anew', async (t) => {
+test('an expired position restarts the feed', async (t) => {
   const script = new Script(
     () => ({ rows: [row(1)], txn: 5 }),
     (from) => (from === '6' ? new SqlError('too long ago', undefined, 410) : undefined),
@@ -303,7 +303,7 @@ test('a position that is not known any more begins anew', async (t) => {
   script.close();
 });
 
-test('a table that is gone is said; where a feed is refused the table is asked', async (t) => {
+test('a missing table is reported, and a refused feed is replaced by polling', async (t) => {
   const refused = (message: string, status: number): Script =>
     new Script(
       () => ({ rows: [row(1)], txn: 5 }),

@@ -8,7 +8,7 @@ function rowsOf(from: number, to: number): Row[] {
   return Array.from({ length: to - from }, (_, at) => [from + at, `row ${from + at}`]);
 }
 
-test('a window that moves on drops its first rows and has new ones', (t) => {
+test('a window that moves drops its first rows and has new rows', (t) => {
   t.deepEqual(slideOf([], []), { dropped: 0, fresh: 0, isGap: false });
   t.deepEqual(slideOf([], rowsOf(0, 3)), { dropped: 0, fresh: 3, isGap: false });
   t.deepEqual(slideOf(rowsOf(0, 3), rowsOf(0, 3)), { dropped: 0, fresh: 0, isGap: false });
@@ -17,17 +17,17 @@ test('a window that moves on drops its first rows and has new ones', (t) => {
   t.deepEqual(slideOf(rowsOf(0, 10), rowsOf(9, 19)), { dropped: 9, fresh: 9, isGap: false });
 });
 
-test('rows that are no longer there at all leave a gap', (t) => {
+test('rows that have disappeared completely leave a gap', (t) => {
   t.deepEqual(slideOf(rowsOf(0, 10), rowsOf(20, 30)), { dropped: 10, fresh: 10, isGap: true });
   t.deepEqual(slideOf(rowsOf(0, 10), []), { dropped: 10, fresh: 0, isGap: true });
 });
 
-test('a first row that is another one than before is no gap', (t) => {
+test('a changed first row is not a gap', (t) => {
   const changed: Row[] = [[4, 'changed'], ...rowsOf(5, 12)];
   t.deepEqual(slideOf(rowsOf(0, 10), changed), { dropped: 4, fresh: 2, isGap: false });
 });
 
-test('the same row twice is told apart by those behind it', (t) => {
+test('duplicate rows are distinguished by the rows after them', (t) => {
   const same: Row = [1, 'same'];
   const before = [same, [2, 'a'], same, [3, 'b'], [4, 'c']] satisfies Row[];
   const after = [same, [3, 'b'], [4, 'c'], [5, 'd'], [6, 'e']] satisfies Row[];
@@ -43,7 +43,7 @@ const HEAD: AnswerHead = {
   timestamp: -1,
 };
 
-/** A follower whose source is worked by hand. */
+/** A follower whose source is controlled by the test. */
 function followed(): {
   readonly follower: Follower;
   readonly give: (rows: Row[], head?: AnswerHead) => void;
@@ -72,7 +72,7 @@ function shown({ follower }: ReturnType<typeof followed>): unknown[] {
   return (follower.result()?.rows ?? []).map(([x]) => x);
 }
 
-test('rows are shown as they come, and keep their numbers', (t) => {
+test('rows are shown as they arrive, and keep their numbers', (t) => {
   const one = followed();
   one.follower.start();
   t.is(one.follower.feed().state, 'starting');
@@ -86,7 +86,7 @@ test('rows are shown as they come, and keep their numbers', (t) => {
   t.is(one.follower.feed().state, 'live');
 });
 
-test('while the user looks back the rows stay, and what comes is counted', (t) => {
+test('held rows stay while the user looks back, and new rows are counted', (t) => {
   const one = followed();
   one.follower.start();
   one.give(rowsOf(0, 10));
@@ -102,7 +102,7 @@ test('while the user looks back the rows stay, and what comes is counted', (t) =
   t.deepEqual(one.follower.unseen(), { count: 0, isLeast: false });
 });
 
-test('a pause asks nothing, and a table with other columns begins anew', (t) => {
+test('a paused follower requests nothing, and changed columns start a new result', (t) => {
   const one = followed();
   one.follower.start();
   one.follower.start();
@@ -121,7 +121,7 @@ test('a pause asks nothing, and a table with other columns begins anew', (t) => 
   t.deepEqual(shown(one), [1]);
 });
 
-test('what fails is said, and the rows stay', (t) => {
+test('a failure is reported, and the rows stay visible', (t) => {
   const one = followed();
   one.follower.start();
   one.give(rowsOf(0, 3));
@@ -134,7 +134,7 @@ test('what fails is said, and the rows stay', (t) => {
   t.is(one.follower.feed().state, 'live');
 });
 
-test('the last rows are asked for by name, whatever the name', (t) => {
+test('the query for the last rows quotes any table name', (t) => {
   t.is(lastRows({ table: 'trades', rows: 500 }), 'SELECT * FROM trades LIMIT -500');
   t.is(lastRows({ table: 'a "b"', rows: 5 }), 'SELECT * FROM "a ""b""" LIMIT -5');
 });

@@ -17,7 +17,7 @@ function shown(value: Value, type: string, digits = 0): string {
   return `${cell.kind}: ${cell.text}${cell.faint === undefined ? '' : ` + ${cell.faint}`}`;
 }
 
-test('null looks like no value of any type', (t) => {
+test('null is displayed differently from every value', (t) => {
   for (const type of ['INT', 'DOUBLE', 'STRING', 'TIMESTAMP', 'BOOLEAN', 'ARRAY']) {
     t.is(shown(null, type), 'null: null');
   }
@@ -25,7 +25,7 @@ test('null looks like no value of any type', (t) => {
   t.is(shown('', 'STRING'), 'special: empty');
 });
 
-test('numbers are exact and grouped', (t) => {
+test('numbers are shown exactly and with separators', (t) => {
   t.is(shown('9223372036854775807', 'LONG'), 'number: 9,223,372,036,854,775,807');
   t.is(shown(-1234.5, 'DOUBLE'), 'number: -1,234.5');
   t.is(shown(1e21, 'DOUBLE'), 'number: 1e+21');
@@ -35,7 +35,7 @@ test('numbers are exact and grouped', (t) => {
   t.is(grouped('1000'), '1,000');
 });
 
-test('times show the places that the column needs', (t) => {
+test('times show the fractional digits that their column needs', (t) => {
   const time = '2024-01-02T03:04:05.678901Z';
   t.is(shown(time, 'TIMESTAMP', 0), 'time: 2024-01-02 03:04:05');
   t.is(shown(time, 'TIMESTAMP', 3), 'time: 2024-01-02 03:04:05.678');
@@ -50,7 +50,7 @@ test('times show the places that the column needs', (t) => {
   t.is(fractionDigits('2024-01-02T03:04:05.500001Z'), 6);
 });
 
-test('arrays, booleans, binary and long text stay on one line', (t) => {
+test('arrays, booleans, binary values and long strings stay on one line', (t) => {
   t.is(shown([1, null, [2.5]], 'ARRAY'), 'array: 1, null, [2.5]');
   t.is(shown([1, 2, 3, 4, 5, 6, 7], 'ARRAY'), 'array: 1, 2, 3, 4, 5 + … +2');
   t.is(shown(true, 'BOOLEAN'), 'boolean: true');
@@ -59,7 +59,7 @@ test('arrays, booleans, binary and long text stay on one line', (t) => {
   t.true(shown('x'.repeat(1000), 'STRING').endsWith(' …'));
 });
 
-test('a copy holds the value itself', (t) => {
+test('a copy contains the exact value', (t) => {
   t.is(copyText('9223372036854775807'), '9223372036854775807');
   t.is(copyText(1234.5), '1234.5');
   t.is(copyText(-0), '-0.0');
@@ -72,7 +72,7 @@ test('a copy holds the value itself', (t) => {
   t.is(copyRows(columns, [[1, 'x\ty']]), 'a\tb\n1\tx y');
 });
 
-test('sizes and durations are short', (t) => {
+test('sizes and durations are formatted briefly', (t) => {
   t.is(approximate(1204), '1,204');
   t.is(approximate(66_400), '66.4 k');
   t.is(approximate(48_213_004), '48.2 M');
@@ -83,7 +83,7 @@ test('sizes and durations are short', (t) => {
   t.is(duration(95_000), '1 min 35 s');
 });
 
-test('a growing result keeps its layout up to date', (t) => {
+test('a growing result updates its layout', (t) => {
   const head = {
     query: '',
     columns: [
@@ -103,12 +103,12 @@ test('a growing result keeps its layout up to date', (t) => {
   t.is(result.cell(9, 9), null);
 });
 
-test('array types are named as people write them', (t) => {
+test('array types are displayed with element type and dimensions', (t) => {
   t.is(typeName({ name: 'a', type: 'ARRAY', dim: 2, elemType: 'DOUBLE' }), 'DOUBLE[][]');
   t.is(typeName({ name: 'a', type: 'INT' }), 'INT');
 });
 
-test('a time that clocks show twice has its offset, others have none', (t) => {
+test('a repeated local time shows its UTC offset, other times do not', (t) => {
   const before = process.env['TZ'];
   process.env['TZ'] = 'America/New_York';
   const column: Column = { name: 'ts', type: 'TIMESTAMP' };
@@ -132,7 +132,7 @@ test('a time that clocks show twice has its offset, others have none', (t) => {
   }
 });
 
-test('numbers of a column stand with their points below each other', (t) => {
+test('the numbers of a column are aligned at their decimal points', (t) => {
   const price = { name: 'price', type: 'DOUBLE' };
   const short = (value: number | string, digits: number): number | undefined =>
     cellText(value, price, 'utc', digits).short;
@@ -143,7 +143,7 @@ test('numbers of a column stand with their points below each other', (t) => {
   t.like(result.layout[0], { digits: 5, chars: 18 });
 });
 
-test('characters that are not seen, or turn others around, are written out', (t) => {
+test('invisible and direction-changing characters are spelled out', (t) => {
   t.is(withHiddenShown('DROP TABLE \u202eesrever\u200b'), 'DROP TABLE [U+202E]esrever[U+200B]');
   t.is(withHiddenShown('größe 🙂\n\t"x"'), 'größe 🙂\n\t"x"');
 });

@@ -3,7 +3,7 @@ import test from 'ava';
 import { readIdToken, type Expected } from '../src/signin/id-token.js';
 import { challengeOf, randomText } from '../src/signin/random.js';
 
-/** What the page believes of an ID token, and the values that only it may know. */
+/** Validation of ID tokens, and the secret values of the page. */
 const NOW = 1_700_000_000;
 const EXPECTED: Expected = {
   issuer: 'https://id.example',
@@ -26,7 +26,7 @@ function token(changes: object = {}, alg = 'RS256'): string {
   return `${encode({ alg })}.${encode({ ...CLAIMS, ...changes })}.c2lnbmF0dXJl`;
 }
 
-test('a token that fits is believed', async (t) => {
+test('a valid token is accepted', async (t) => {
   t.is((await readIdToken(token(), EXPECTED))['sub'], 'jö');
   await t.notThrowsAsync(readIdToken(token({ aud: ['x', 'console'], azp: 'console' }), EXPECTED));
   await t.notThrowsAsync(readIdToken(token({ exp: NOW - 20 }), EXPECTED));
@@ -37,7 +37,7 @@ test('a token that fits is believed', async (t) => {
   await t.notThrowsAsync(readIdToken(signed, EXPECTED));
 });
 
-test('a refreshed token has no nonce to compare', async (t) => {
+test('a refreshed token is accepted without a nonce', async (t) => {
   const refreshed = { ...EXPECTED, nonce: undefined };
   await t.notThrowsAsync(readIdToken(token({ nonce: undefined }), refreshed));
 });
@@ -60,7 +60,7 @@ for (const [changes, why] of REFUSED) {
   });
 }
 
-test('what is no signed token is refused', async (t) => {
+test('a malformed or unsigned token is refused', async (t) => {
   for (const [text, why] of [
     ['', /malformed/],
     ['a.b.c', /malformed/],
@@ -72,7 +72,7 @@ test('what is no signed token is refused', async (t) => {
   }
 });
 
-test('values nobody guesses are long, and never the same', async (t) => {
+test('random values are long and never repeat', async (t) => {
   const values = Array.from({ length: 1000 }, randomText);
   t.is(new Set(values).size, 1000);
   t.true(values.every((value) => /^[\w-]{43}$/.test(value)));

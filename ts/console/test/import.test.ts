@@ -37,7 +37,7 @@ const PROPOSAL: Proposal = {
   ],
 };
 
-test('a time column orders the table by day; types nobody changed are not sent', (t) => {
+test('a time column orders the table by day, and unchanged types are not sent', (t) => {
   const choices = firstChoices(PROPOSAL);
   t.is(choices.timestamp, 'at');
   t.deepEqual(parametersOf(PROPOSAL, choices, undefined), {
@@ -52,7 +52,7 @@ test('a time column orders the table by day; types nobody changed are not sent',
   t.is(headerLine(PROPOSAL, choices), '"city";"at";"v"\n');
 });
 
-test('a file that goes as it is keeps its names, and what spoils values is said', (t) => {
+test('a file sent unchanged keeps its names, and atomicity is sent', (t) => {
   const proposal = { ...PROPOSAL, delimiter: ',', asIs: true, header: false };
   const choices = { ...firstChoices(proposal), atomicity: 'skipRow' as const };
   t.deepEqual(parametersOf(proposal, choices, undefined), {
@@ -65,7 +65,7 @@ test('a file that goes as it is keeps its names, and what spoils values is said'
   });
 });
 
-test('a changed type is sent, with the pattern its values have', (t) => {
+test('a changed type is sent with the pattern of its values', (t) => {
   const first = firstChoices(PROPOSAL);
   const typed = (change: (column: ColumnChoice) => ColumnChoice): Choices => ({
     ...first,
@@ -80,7 +80,7 @@ test('a changed type is sent, with the pattern its values have', (t) => {
   t.regex(problemOf(PROPOSAL, blank, undefined) ?? '', /Give a pattern/);
 });
 
-test('names must be there and differ', (t) => {
+test('column names must be present and unique', (t) => {
   const first = firstChoices(PROPOSAL);
   const named = (name: string): typeof first => ({
     ...first,
@@ -91,7 +91,7 @@ test('names must be there and differ', (t) => {
   t.is(problemOf(PROPOSAL, { ...first, table: '' }, undefined), 'The table needs a name.');
 });
 
-test('a table that is there decides the types', (t) => {
+test('an existing table determines the types', (t) => {
   const existing = {
     timestamp: 'at',
     partitionBy: 'HOUR',
@@ -106,13 +106,13 @@ test('a table that is there decides the types', (t) => {
   t.is(problemOf(PROPOSAL, choices, strange), 'The table has none of these columns.');
 });
 
-test('units and counts are told in words', (t) => {
+test('units and counts are described in words', (t) => {
   t.is(patternText('epoch_ms'), 'milliseconds since 1970');
   t.is(patternText('yyyy-MM-dd'), 'yyyy-MM-dd');
   t.is(trialText({ read: 1299, of: 1300 }), '1,299 of 1,300 read');
 });
 
-test('a type that the import does not detect is sent, and texts that are null', (t) => {
+test('a type that the import does not detect is sent, with its null strings', (t) => {
   const [city, at, v] = PROPOSAL.columns as [ProposedColumn, ProposedColumn, ProposedColumn];
   const seconds = { ...at, type: 'TIMESTAMP', pattern: 'epoch_s', isSet: true };
   const proposal = { ...PROPOSAL, columns: [city, seconds, v] };
@@ -128,7 +128,7 @@ test('a type that the import does not detect is sent, and texts that are null', 
   ]);
 });
 
-test('the time left is told when it can be', (t) => {
+test('the remaining time is shown once it is known', (t) => {
   const start = begun(0, 1000);
   t.is(remaining(advanced(start, 1000, 100, 1000)), undefined, 'too early');
   const later = advanced(advanced(start, 1000, 100, 1000), 2500, 250, 1000);
@@ -136,7 +136,7 @@ test('the time left is told when it can be', (t) => {
   t.is(remaining(later), 'about 8 s left');
 });
 
-test('a Parquet file goes into its table by SQL, and a replaced table stays until then', (t) => {
+test('a Parquet file is imported by SQL, and a table is replaced only at the end', (t) => {
   const proposal = { ...PROPOSAL, isTyped: true };
   const first = firstChoices(proposal);
   const columns = first.columns.map((column) =>
@@ -167,7 +167,7 @@ test('a Parquet file goes into its table by SQL, and a replaced table stays unti
   ]);
 });
 
-test('what an import that was stopped has left is told by the table', (t) => {
+test('the outcome of a stopped import is read from the table', (t) => {
   const before = { rows: '10', transaction: '4' };
   const after = { rows: '1200', transaction: '5' };
   t.is(endingText('weather', before, { ...before }, 'part'), 'Nothing was written.');
@@ -176,13 +176,13 @@ test('what an import that was stopped has left is told by the table', (t) => {
   for (const known of [before, undefined]) {
     t.regex(endingText('weather', known, after, 'whole'), /has changed and has 1,200 rows now/);
   }
-  // Replaced by as many rows as there were.
+  // Replaced with the same number of rows.
   const replaced = { rows: '10', transaction: '6' };
   t.regex(endingText('weather', before, replaced, 'part'), /has changed and has 10 rows now/);
   t.is(endingText('weather', before, undefined, 'part'), 'The table weather is gone.');
 });
 
-test('a time column that is chosen by hand has partitions, too', (t) => {
+test('a time column chosen by the user also sets partitions', (t) => {
   const none = { ...firstChoices(PROPOSAL), timestamp: '', partitionBy: 'NONE' };
   t.deepEqual(orderedBy(none, 'at'), { timestamp: 'at', partitionBy: 'DAY' });
   const hours = { ...none, timestamp: 'at', partitionBy: 'HOUR' };
@@ -190,7 +190,7 @@ test('a time column that is chosen by hand has partitions, too', (t) => {
   t.deepEqual(orderedBy(hours, ''), { timestamp: '', partitionBy: 'NONE' });
 });
 
-test('bad lines are found in the file, by any line end, whatever its size', async (t) => {
+test('malformed lines are located with any line ending and file size', async (t) => {
   const bad = [
     { line: 3, field: 2, problem: 'bad syntax' },
     { line: 40_002, field: 1, problem: 'bad syntax' },
@@ -222,7 +222,7 @@ test('bad lines are found in the file, by any line end, whatever its size', asyn
   t.deepEqual(asIs[0], { line: 3, field: 2, problem: 'bad syntax', value: '', text: '' });
 });
 
-test('places of bad lines and fields are read', (t) => {
+test('positions of malformed lines and fields are parsed', (t) => {
   t.deepEqual(badLineOf('line 4, field 3: bad syntax'), {
     line: 4,
     field: 3,

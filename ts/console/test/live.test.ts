@@ -50,7 +50,7 @@ function viewOf(...view: Row): ViewFacts {
 
 const ACTIVE = ['b', 'active', null, '0', '300000000', '7', 'waiting'] satisfies Row;
 
-test('a live view is active, seeding, invalid, suspended or behind', (t) => {
+test('a live view is described as active, seeding, invalid, suspended or behind', (t) => {
   const described = (...view: Row): readonly unknown[] => {
     const facts = viewOf(...view);
     return [freshnessOf(facts).kind, freshnessText(facts), lagText(facts)];
@@ -65,7 +65,7 @@ test('a live view is active, seeding, invalid, suspended or behind', (t) => {
     'Active, behind by up to 3 transactions; refreshed 5 min ago',
     'up to 3 transactions',
   ]);
-  // It rests between two refreshes; that is no delay.
+  // The pause between two refreshes is not a delay.
   t.is(described('b', 'active', null, '3', '2000000', '7', 'waiting')[0], 'current');
   t.deepEqual(described('b', 'active', null, '1200', '2000000', '7', 'paused'), [
     'suspended',
@@ -86,7 +86,7 @@ test('a live view is active, seeding, invalid, suspended or behind', (t) => {
   t.is(viewOf(null, 'active', null, '0', '1', '7', null).base, undefined);
 });
 
-test('the tree has a group for them, and finds them by their state', (t) => {
+test('the schema tree groups live views and finds them by their state', (t) => {
   const entries = [
     listed('good', ...ACTIVE),
     listed('bad', 'b', 'invalid', 'rename column operation', '1', '2000000', '7', 'stopped'),
@@ -110,7 +110,7 @@ test('the tree has a group for them, and finds them by their state', (t) => {
   t.deepEqual(found('invalid'), ['bad']);
 });
 
-test('the definition of a live view is read from its statement', (t) => {
+test('the definition of a live view is parsed from its statement', (t) => {
   const query = 'SELECT ts, sum(x) OVER (ORDER BY ts) total FROM t';
   const written =
     "CREATE LIVE VIEW 'it''s AS (' FLUSH EVERY 250ms IN MEMORY 2m PARTITION BY HOUR START FROM " +
@@ -136,7 +136,7 @@ test('the definition of a live view is read from its statement', (t) => {
   t.is(liveDefinitionOf('CREATE LIVE VIEW'), undefined);
 });
 
-test('the last repair is described', (t) => {
+test('the last repair is described in words', (t) => {
   const names = [
     'view_lower_bound_timestamp',
     'in_mem_bytes',
@@ -165,7 +165,7 @@ test('the last repair is described', (t) => {
   t.is(liveProgressOf(answer(names, [])), undefined);
 });
 
-test('for each reason there is something to do', (t) => {
+test('every invalidation reason has advice', (t) => {
   t.regex(liveAdvice('drop column operation'), /dropped\. The view keeps.*Add a column.*by itself/);
   t.regex(liveAdvice('rename column operation'), /renamed\..*Give it its name again/);
   t.regex(
@@ -186,7 +186,7 @@ test('for each reason there is something to do', (t) => {
   t.regex(liveAdvice(undefined), /^The view keeps.*goes on by itself once/);
 });
 
-test('it is suspended and resumed, and its words have their colour', (t) => {
+test('a live view is suspended and resumed, and its keywords are highlighted', (t) => {
   t.is(suspendStatement('my view', true), 'ALTER LIVE VIEW "my view" SUSPEND WAL');
   t.is(suspendStatement('v', false), 'ALTER LIVE VIEW v RESUME WAL');
   t.true(['live', 'FLUSH', 'Memory', 'beginning', 'anchor'].every(isKeyword));

@@ -1,4 +1,4 @@
-/** Which word an error is about, and which one was meant. */
+/** Finds the word that an error is about, and the one that was meant. */
 import test from 'ava';
 
 import { expectedWord, wrongSpan } from '../src/sql/meant.js';
@@ -8,14 +8,14 @@ function wrong(text: string, mark: string, message: string): string {
   return text.slice(start, end);
 }
 
-test('the last part of a qualified name is wrong', (t) => {
+test('the last part of a qualified name is underlined', (t) => {
   const text = 'SELECT t.prcie FROM trades t';
   t.is(wrong(text, 't.', 'Invalid column: t.prcie'), 'prcie');
   t.is(wrong(text, 't.', 'ambiguous name'), 't');
   t.is(wrong('SELECT s.a.b', 's.', 'Invalid column: s.a.b'), 'b');
 });
 
-test('a misspelt keyword is wrong, not the word behind it', (t) => {
+test('a misspelt keyword is underlined, not the word after it', (t) => {
   const select = "unexpected token [*]: did you mean 'select' for 'SELCT'?";
   t.is(wrong('SELCT * FROM trades', '*', select), 'SELCT');
   t.is(expectedWord('SELCT', select), 'SELECT');
@@ -38,12 +38,12 @@ test('a value that cannot be converted is underlined where it is written', (t) =
   t.is(wrong("SELECT 'a', 'a'", 'SELECT', 'inconvertible value: a [CHAR -> INT]'), 'SELECT');
 });
 
-test('what is converted is underlined, not a literal of the same text', (t) => {
+test('a converted column is underlined, not a literal with the same value', (t) => {
   const text = "SELECT price + symbol FROM trades WHERE symbol = 'BTC'";
   t.is(wrong(text, 'symbol', 'inconvertible value: `BTC` [STRING -> DOUBLE]'), 'symbol');
 });
 
-test('a right that is refused is underlined at its table', (t) => {
+test('a missing permission is underlined at its table', (t) => {
   const text = 'SELECT * FROM "Open" o JOIN clients c ON o.id = c.id; DROP TABLE x';
   const denied = (what: string): string => wrong(text, 'SELECT', `Access denied [${what}]`);
   t.is(denied('SELECT on clients(email)'), 'clients');

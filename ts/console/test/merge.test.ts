@@ -1,4 +1,4 @@
-/** Two people's changes to one notebook, put together. */
+/** Merges two users' changes to one notebook. */
 import test from 'ava';
 import fc from 'fast-check';
 
@@ -26,7 +26,7 @@ function texts({ cells }: Notebook): string[] {
 
 const BASE = notebook(text('# T'), sql('a', '1'), text('about a'), sql('b', '2'), sql('c', '3'));
 
-test('what one side changed, added, deleted or moved is taken', (t) => {
+test('a change, addition, deletion or move by one side is accepted', (t) => {
   const mine = notebook(text('# T'), sql('a', '10'), text('about a'), sql('b', '2'), sql('d', '4'));
   const theirs = notebook(
     text('# Title'),
@@ -40,7 +40,7 @@ test('what one side changed, added, deleted or moved is taken', (t) => {
   t.deepEqual(texts(merged(NONE)), ['# Title', 'a: 10', 'b: 20', 'd: 4', 'e: 5']);
 });
 
-test('a move is kept where the other side moved nothing', (t) => {
+test('a move is kept if the other side moved nothing', (t) => {
   const mine = notebook(sql('c', '3'), text('# T'), sql('a', '1'), text('about a'), sql('b', '2'));
   const theirs = notebook(
     text('# T'),
@@ -54,7 +54,7 @@ test('a move is kept where the other side moved nothing', (t) => {
   t.deepEqual(texts(merged(NONE)), ['c: 30', '# T', 'a: 1', 'about a', 'b: 2']);
 });
 
-test('what both changed is asked, and both can stay', (t) => {
+test('a cell changed by both sides is a conflict, and both versions can be kept', (t) => {
   const { conflicts, merged } = merge(
     notebook(sql('a', '1'), sql('a_1', 'x')),
     notebook(sql('a', 'mine'), sql('a_1', 'x')),
@@ -68,7 +68,7 @@ test('what both changed is asked, and both can stay', (t) => {
   t.deepEqual(chosen('both'), ['a: theirs', 'a_2: mine', 'a_1: x']);
 });
 
-test('a cell that one deleted and the other changed is asked', (t) => {
+test('a cell deleted by one side and changed by the other is a conflict', (t) => {
   const { conflicts, merged } = merge(notebook(sql('a', '1')), notebook(), notebook(sql('a', '2')));
   t.like(conflicts, [{ mine: undefined, theirs: '2', canKeepBoth: false }]);
   const key = conflicts[0]?.key ?? '';
@@ -76,7 +76,7 @@ test('a cell that one deleted and the other changed is asked', (t) => {
   t.deepEqual(texts(merged(new Map([[key, 'theirs']]))), ['a: 2']);
 });
 
-test('settings and variables are merged one by one', (t) => {
+test('settings and variables are merged separately', (t) => {
   const variable = (value: string): Notebook['variables'] => [{ name: 'v', kind: 'text', value }];
   const base: Notebook = { ...BASE, variables: variable('1') };
   const mine: Notebook = { ...base, layout: 'grid', variables: variable('mine') };
@@ -112,7 +112,7 @@ const cells = fc
     );
   });
 
-test('any three versions: nothing that one side alone made is lost', (t) => {
+test('merging any three versions loses no change made by one side', (t) => {
   fc.assert(
     fc.property(cells, cells, cells, (base, mine, theirs) => {
       const { conflicts, merged } = merge(base, mine, theirs);

@@ -33,7 +33,7 @@ function sentBy(cells: readonly Cell[], more: Partial<Notebook> = {}): string {
   return statement?.bound.text ?? `trouble: ${trouble?.message ?? ''}`;
 }
 
-/** Without what tells cells of a page apart. */
+/** Without the ids that identify cells within a page. */
 function facts({ cells, ...rest }: Notebook): unknown {
   return { ...rest, cells: cells.map((cell) => ({ ...cell, id: '' })) };
 }
@@ -65,15 +65,15 @@ const FULL: Notebook = {
   ],
 };
 
-/** Of the cell of prices, where they need quotes. */
+/** Options of the prices cell that need quotes. */
 const OPTIONS = 'thresholds="80 warn, 95 error" annotations="SELECT ts,\\n\\"what\\" FROM events"';
 
-test('cells in a ring read tables of those names, 200 in a row read each other', (t) => {
+test('cells that refer to each other in a cycle read tables of those names, and a chain of 200 resolves', (t) => {
   const cellsOf = (cells: readonly Cell[]): (readonly string[] | undefined)[] =>
     cells.map(({ id }) => compose(notebook(cells), id, NOW).statement?.cells);
   const naming = (length: number, target: (at: number) => number): Cell[] =>
     Array.from({ length }, (_, at) => sql(`c${at}`, `SELECT * FROM c${target(at)}`));
-  // Only the last one names a cell above it, whose own name is that of no cell above.
+  // Only the last cell names a cell above it; its own name is not that of a cell above.
   t.deepEqual(cellsOf(naming(1, () => 0)), [[]]);
   t.deepEqual(cellsOf(naming(2, (at) => (at + 1) % 2)), [[], ['c0']]);
   t.deepEqual(cellsOf(naming(3, (at) => (at + 1) % 3)), [[], [], ['c0']]);
@@ -81,7 +81,7 @@ test('cells in a ring read tables of those names, 200 in a row read each other',
   t.is(cellsOf(row).at(-1)?.length, MAX_CELLS - 1);
 });
 
-test('options of a chart that are none are refused with their line', (t) => {
+test('invalid chart options are refused with their line number', (t) => {
   const of = (attributes: string): string =>
     `---\ntidemark-notebook: 1\n---\n\n\`\`\`sql cell=a ${attributes}\nSELECT 1\n\`\`\`\n`;
   for (const [attributes, message] of [
@@ -95,7 +95,7 @@ test('options of a chart that are none are refused with their line', (t) => {
   }
 });
 
-test('a notebook becomes a text that reads well, and comes back from it', (t) => {
+test('a notebook is written as readable text and parsed back', (t) => {
   const text = write(FULL);
   t.is(
     text,
@@ -135,7 +135,7 @@ FROM trades
   t.deepEqual(facts(read(write(EMPTY))), facts(EMPTY));
 });
 
-test('texts made of what the format is made of come back as they were', (t) => {
+test('text that contains the format itself survives a round trip', (t) => {
   const seed = Number(process.env['SEED'] ?? 1);
   t.log(`SEED=${seed}`);
   let state = seed;
@@ -166,7 +166,7 @@ test('texts made of what the format is made of come back as they were', (t) => {
   }
 });
 
-test('what is not understood is refused with its line', (t) => {
+test('a malformed notebook is refused with its line number', (t) => {
   const head = '---\ntidemark-notebook: 1\n';
   const cases: readonly (readonly [string, RegExp])[] = [
     ['', /^line 1: a notebook begins with settings/],
@@ -198,7 +198,7 @@ test('what is not understood is refused with its line', (t) => {
   }
 });
 
-test('an earlier cell that is named becomes a common table', (t) => {
+test('a referenced earlier cell becomes a common table expression', (t) => {
   const one = sql('cell_1', 'SELECT * FROM trades; -- all\n');
   const two = sql('cell_2', '-- half\nselect * from Cell_1 where price > 1');
   t.is(
@@ -226,7 +226,7 @@ test('an earlier cell that is named becomes a common table', (t) => {
   t.is(sentBy([sql('self', 'SELECT * FROM self')]), 'SELECT * FROM self', 'a cell is not its own');
 });
 
-test('what cannot be put together is said', (t) => {
+test('a cell that cannot be composed reports the reason', (t) => {
   t.is(sentBy([sql('a', ' -- nothing')]), 'trouble: The cell is empty.');
   t.regex(sentBy([sql('a', 'SELECT 1; SELECT 2')]), /has 2 statements/);
   t.regex(sentBy([sql('a', 'DROP TABLE x'), sql('b', 'SELECT * FROM a')]), /a is no query/);
@@ -240,7 +240,7 @@ test('what cannot be put together is said', (t) => {
   t.is(statement?.bound.text, 'SELECT * FROM a', 'later cells are not seen');
 });
 
-test('variables are declared in front of the query, never written into it', (t) => {
+test('variables are declared before the query and never inserted into it', (t) => {
   const variables = [
     { name: 'symbol', kind: 'text', value: "x'; DROP TABLE t; --" },
     { name: 'least', kind: 'number', value: ' 1e3 ' },
@@ -275,7 +275,7 @@ test('variables are declared in front of the query, never written into it', (t) 
   t.is(valueOf({ name: 'n', kind: 'time', value: "now' OR 1" }, NOW), undefined);
 });
 
-test('places of errors are those of the text as it is written', (t) => {
+test('error positions refer to the text as written', (t) => {
   const variables = [{ name: 'v', kind: 'number', value: '10' }] as const;
   const text = '-- first\nSELECT @v, wrong FROM c';
   const cells = [sql('c', 'SELECT 1 AS one'), sql('a', text)];
@@ -290,7 +290,7 @@ test('places of errors are those of the text as it is written', (t) => {
   }
 });
 
-test('times are read as people write them', (t) => {
+test('relative and absolute time expressions are parsed', (t) => {
   t.is(instant('now', NOW), '2026-03-31T12:34:56.789Z');
   t.is(instant('today', NOW), '2026-03-31T00:00:00.000Z');
   t.is(instant('now - 90m', NOW), '2026-03-31T11:04:56.789Z');
@@ -303,7 +303,7 @@ test('times are read as people write them', (t) => {
   }
 });
 
-test('each change is taken back by its inverse', (t) => {
+test('the inverse of each change undoes it', (t) => {
   const start = notebook([sql('a', '1'), sql('b', '2'), sql('c', '3'), sql('d', '4')]);
   const ids = start.cells.map(({ id }) => id);
   const [a = '', b = '', c = ''] = ids;
@@ -322,7 +322,7 @@ test('each change is taken back by its inverse', (t) => {
   }
 });
 
-test('names of cells are free, and told apart without letter case', (t) => {
+test('new cell names are unused, ignoring letter case', (t) => {
   const made = notebook([sql('cell_1', ''), sql('Prices', '')]);
   t.is(freeName(made), 'cell_2');
   t.is(freeName(made, 'prices'), 'prices_1');

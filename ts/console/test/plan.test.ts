@@ -1,7 +1,7 @@
 import test from 'ava';
 import { millis, parsePlan } from '../src/model/plan.js';
 
-test('the lines of a plan become a tree with rows and times', (t) => {
+test('the lines of a plan become a tree with row counts and times', (t) => {
   const { nodes, totals } = parsePlan([
     'SortExec: expr=[a@0 ASC, b@1 DESC], metrics=[output_rows=12, elapsed_compute=1.5ms, spills=0]',
     '  FilterExec: price > 1, metrics=[output_rows=100000, elapsed_compute=320µs]',
@@ -23,7 +23,7 @@ test('the lines of a plan become a tree with rows and times', (t) => {
   ]);
 });
 
-test('durations are milliseconds whatever their unit', (t) => {
+test('durations are parsed as milliseconds from any unit', (t) => {
   t.is(millis('2s'), 2000);
   t.is(millis('500ns'), 0.0005);
   t.is(millis('soon'), undefined);

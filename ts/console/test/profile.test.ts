@@ -21,7 +21,7 @@ function answer(record: Readonly<Record<string, string | number | null>>): Answe
 
 const NUMBERS = { rows: 10, filled: 8, least: '-1', greatest: '23', low: -1, high: 23, mean: 4 };
 
-test('names are quoted, whatever they are', (t) => {
+test('any column or table name is quoted', (t) => {
   const odd = { name: 'a" FROM b; --', type: 'DOUBLE' };
   const rows = rowsOfTable('t"1');
   t.is(rows.from, '"t""1"');
@@ -36,7 +36,7 @@ test('names are quoted, whatever they are', (t) => {
   t.is(rowsOfQuery('SELECT 1 -- one\n ; ').from, '(SELECT 1 -- one\n)');
 });
 
-test('a column is asked only for what its type has', (t) => {
+test('only facts that suit the column type are queried', (t) => {
   const facts = (type: string) => factsQuery({ name: 'c', type }, 't');
   t.regex(facts('LONG'), /min.*max.*avg/);
   t.notRegex(facts('TIMESTAMP'), /avg/);
@@ -53,7 +53,7 @@ test('a column is asked only for what its type has', (t) => {
   t.is(shapeQuery({ name: 'c', type: 'DOUBLE' }, huge, 't'), undefined);
 });
 
-test('facts and parts become a profile', (t) => {
+test('query results are combined into a profile', (t) => {
   const facts = factsOf(answer(NUMBERS));
   t.like(facts.profile, { rows: 10, nulls: 2, least: '-1', greatest: '23', mean: 4 });
   const columns = [
@@ -81,7 +81,7 @@ test('facts and parts become a profile', (t) => {
   t.is(factsOf(answer({ rows: 7 })).profile.nulls, 0, 'what has no nulls is not asked for them');
 });
 
-test('texts are shown by frequency, unless each is another', (t) => {
+test('frequent strings are listed unless all are distinct', (t) => {
   const facts = factsOf(answer({ rows: 9, filled: 9, longest: 3 }));
   const columns = [
     { name: 'value', type: 'VARCHAR' },
@@ -122,14 +122,14 @@ async function all(
 
 const TIMEOUT = new SqlError('timeout, query aborted [timeout=10000ms]', 0, 400);
 
-test('where all rows take too long a part of them is summed up', async (t) => {
+test('a part of the rows is profiled if all of them take too long', async (t) => {
   const asked: string[] = [];
   const known = await all(asked, (text) => (text.endsWith('FROM "t"') ? TIMEOUT : undefined));
   t.is(known.at(-1)?.partName, 'the last 1,000,000 rows');
   t.true(asked.slice(1).every((text) => text.includes('LIMIT -1000000')));
 });
 
-test('what is not found in time is named, and the rest is there', async (t) => {
+test('facts that time out are listed as missing, and the others are shown', async (t) => {
   const known = await all([], (text) => (text.includes('count_distinct') ? TIMEOUT : undefined));
   t.deepEqual(
     known.map(({ isWhole }) => isWhole),
@@ -139,12 +139,12 @@ test('what is not found in time is named, and the rest is there', async (t) => {
   t.is(known.at(-1)?.profile.rows, 10);
 });
 
-test('a refusal that is no limit is thrown', async (t) => {
+test('a refusal that is not a limit is thrown', async (t) => {
   const denied = new SqlError('Access denied [SELECT on t]', 0, 403);
   await t.throwsAsync(() => all([], () => denied), { message: /Access denied/ });
 });
 
-test('questions wait for each other, and not for those that are given up', async (t) => {
+test('queued requests run one at a time, and aborted ones do not block', async (t) => {
   const turn = turns();
   const abort = new AbortController();
   const first = await turn(new AbortController().signal);

@@ -21,7 +21,7 @@ function order(column: number, descending: boolean): number[] {
   return [...(orderOf(COLUMNS, ROWS, { column, descending }, '') ?? [])];
 }
 
-test('rows are sorted by value, exactly, with nulls last and equals in place', (t) => {
+test('rows are sorted exactly and stably by value, nulls last', (t) => {
   t.deepEqual(order(0, false), [1, 0, 3, 2]);
   t.deepEqual(order(0, true), [3, 0, 1, 2]);
   t.deepEqual(order(1, false), [2, 3, 1, 0]);
@@ -31,7 +31,7 @@ test('rows are sorted by value, exactly, with nulls last and equals in place', (
   t.is(orderOf(COLUMNS, ROWS, undefined, '  '), undefined);
 });
 
-test('numerals are compared beyond what a double holds', (t) => {
+test('numerals are compared beyond the precision of a double', (t) => {
   for (const [less, more] of [
     ['9223372036854775806', '9223372036854775807'],
     ['-9223372036854775807', '-9223372036854775806'],
@@ -47,7 +47,7 @@ test('numerals are compared beyond what a double holds', (t) => {
   t.is(compareNumbers('NaN', 'NaN'), 0);
 });
 
-test('a filter is a text anywhere or a comparison with one column', (t) => {
+test('a filter matches text in any column or compares one column', (t) => {
   const found = (filter: string): number[] =>
     ROWS.flatMap((row, index) => (rowTest(COLUMNS, filter)(row) ? [index] : []));
   t.deepEqual(found('a'), [1, 3]);
@@ -62,7 +62,7 @@ test('a filter is a text anywhere or a comparison with one column', (t) => {
   t.deepEqual(found('unknown > 1'), []);
 });
 
-test('a profile counts, ranges and sums up', (t) => {
+test('a profile contains counts, ranges and sums', (t) => {
   const column: Column = { name: 'd', type: 'DOUBLE' };
   const rows: Row[] = [[1], [2], [2], [null], [10], [NaN]];
   const profile = profileOf(column, 0, rows);
@@ -82,7 +82,7 @@ test('a profile counts, ranges and sums up', (t) => {
   t.is(huge.bins.at(-1)?.count, 1);
 });
 
-test('copies keep every digit and every kind of nothing', (t) => {
+test('copies preserve all digits and distinguish null from empty strings', (t) => {
   const rows = ROWS.slice(2);
   t.is(
     rowsAs('csv', COLUMNS, rows),

@@ -20,7 +20,7 @@ const TABLES = tableEntries(
   ),
 );
 
-test('tables are read by column name, whatever else the answer tells', (t) => {
+test('tables are parsed by column name, ignoring other columns', (t) => {
   t.deepEqual(
     TABLES.map(({ name, kind, rows, suspended }) => [name, kind, rows, suspended]),
     [
@@ -33,7 +33,7 @@ test('tables are read by column name, whatever else the answer tells', (t) => {
   t.like(tableEntries(answer(['table_name'], [['only']]))[0], { name: 'only', kind: 'table' });
 });
 
-test('columns are read the same way', (t) => {
+test('columns are parsed by column name', (t) => {
   const rows: Row[] = [
     ['ts', 'TIMESTAMP', true],
     ['x', 'INT', false],
@@ -44,7 +44,7 @@ test('columns are read the same way', (t) => {
   ]);
 });
 
-test('the tree shows groups, opened tables and what the filter finds', (t) => {
+test('the tree shows groups, expanded tables and filter matches', (t) => {
   const columns = new Map([
     [
       'trades',
@@ -78,19 +78,19 @@ test('the tree shows groups, opened tables and what the filter finds', (t) => {
   t.deepEqual(suspended, ['table:open']);
 });
 
-test('names are quoted only where they must be', (t) => {
+test('names are quoted only where necessary', (t) => {
   t.is(quoted('trades'), 'trades');
   t.is(quoted('my table'), '"my table"');
   t.is(quoted('a"b'), '"a""b"');
 });
 
-test('a misspelt name finds its neighbour, a strange one none', (t) => {
+test('a misspelt name finds a similar one, an unrelated name finds none', (t) => {
   t.is(nearest('temprature', ['time', 'temperature', 'station']), 'temperature');
   t.is(nearest('Prise', ['price', 'amount']), 'price');
   t.is(nearest('zzzzzz', ['price', 'amount']), undefined);
 });
 
-test('a function is one entry, whatever the number of its signatures', (t) => {
+test('a function has one entry, whatever its number of signatures', (t) => {
   const entries = functionEntries(
     answer(
       ['name', 'type', 'signature', 'description'],

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
 
-/** What a browser loads, against the budget that docs/console.md states. */
+/** Size of the files that a browser loads, against the budget in docs/console.md. */
 const BUILT = 'build/console';
 const FIRST_PAINT = 90_000;
 const EDITOR_READY = 260_000;
@@ -17,7 +17,7 @@ function gzipped(names: readonly string[]): number {
     .reduce((sum, size) => sum + size, 0);
 }
 
-test('the scripts stay within their budget', (t) => {
+test('the script files stay within their size budget', (t) => {
   const first = scripts.filter((name) => page.includes(name));
   const editor = scripts.filter((name) => /^editor-(?!events-)/.test(name));
   t.is(editor.length, 1);
@@ -28,12 +28,12 @@ test('the scripts stay within their budget', (t) => {
   t.true(sizes[2] <= EVERYTHING);
 });
 
-test('the page holds nothing inline and names no other host', (t) => {
+test('the page contains no inline code and names no other host', (t) => {
   t.notRegex(page, /<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/);
   t.notRegex(page, /(?:src|href)="(?!\.\/)/, 'addresses are relative');
   for (const name of readdirSync(`${BUILT}/assets`)) {
     const hosts = readFileSync(`${BUILT}/assets/${name}`, 'utf8').match(/https?:\/\/[\w.]+/g) ?? [];
-    // Names of XML namespaces, and pages that libraries cite in their own messages.
+    // XML namespaces, and pages that libraries cite in their messages.
     const cited = hosts.filter((host) => !/www\.w3\.org|codemirror\.net|github\.com/.test(host));
     t.deepEqual(cited, [], name);
   }

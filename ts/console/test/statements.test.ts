@@ -17,7 +17,7 @@ function kinds(text: string): string[] {
   return scan(text).map(({ kind, start, end }) => `${kind} ${text.slice(start, end)}`);
 }
 
-test('semicolons in strings, names and comments do not split', (t) => {
+test('semicolons in strings, names and comments do not split statements', (t) => {
   t.deepEqual(split('select \';\' from "a;b"; -- no; not here\nselect 2 /* ; */ + 1;;'), [
     'select \';\' from "a;b"',
     'select 2 /* ; */ + 1',
@@ -27,22 +27,22 @@ test('semicolons in strings, names and comments do not split', (t) => {
   t.deepEqual(kinds('$1 $$half; a').slice(0, 2), ['variable $1', 'string $$half; a']);
 });
 
-test('comments around a statement belong to none', (t) => {
+test('comments around a statement are not part of it', (t) => {
   t.deepEqual(split('-- first\nselect 1 -- tail\n; -- last'), ['select 1']);
   t.deepEqual(split('-- only\n/* comments */ ;;'), []);
 });
 
-test('DECLARE and WITH stay one statement', (t) => {
+test('DECLARE and WITH belong to their statement', (t) => {
   const text = 'DECLARE @a := 1, @b := 2\nWITH x AS (SELECT 1)\nSELECT @a FROM x';
   t.deepEqual(split(`${text};`), [text]);
 });
 
-test('what is not closed runs to the end', (t) => {
+test('an unclosed string or comment extends to the end', (t) => {
   t.deepEqual(split("select 'open; select 2"), ["select 'open; select 2"]);
   t.deepEqual(split('select 1 /* open; select 2'), ['select 1']);
 });
 
-test('the cursor means the statement around it', (t) => {
+test('the cursor selects the statement around it', (t) => {
   t.is(at('select 1; sel|ect 2; select 3'), 'select 2');
   t.is(at('|select 1;\nselect 2'), 'select 1');
   t.is(at('select 1;| \nselect 2'), 'select 1');
@@ -52,7 +52,7 @@ test('the cursor means the statement around it', (t) => {
   t.is(at('  |  '), undefined);
 });
 
-test('tokens are told apart', (t) => {
+test('tokens are classified by kind', (t) => {
   t.deepEqual(kinds("SELECT first(price), 'a' FROM trades WHERE x = @v AND y > 1_000.5e3"), [
     'keyword SELECT',
     'function first',
@@ -81,7 +81,7 @@ test('tokens are told apart', (t) => {
   ]);
 });
 
-test('a word behind AS or a dot is a name', (t) => {
+test('a word after AS or a dot is a name', (t) => {
   t.deepEqual(kinds('t.first AS last, AS (SELECT'), [
     'identifier t',
     'operator .',
@@ -95,7 +95,7 @@ test('a word behind AS or a dot is a name', (t) => {
   ]);
 });
 
-test('every text scans to tokens in order, whatever it holds', (t) => {
+test('any text is scanned into ordered tokens', (t) => {
   const pieces = [
     "'",
     '"',
@@ -126,13 +126,13 @@ test('every text scans to tokens in order, whatever it holds', (t) => {
   }
 });
 
-test('an error position marks the word it points at', (t) => {
+test('an error position marks the token at it', (t) => {
   const text = 'select temprature from t';
   t.deepEqual(spanAt(text, 7), { start: 7, end: 17 });
   t.deepEqual(spanAt(text, 24), { start: 23, end: 24 });
   t.deepEqual(spanAt(text, 999), { start: 23, end: 24 });
   t.deepEqual(spanAt('', 0), { start: 0, end: 0 });
-  // Positions count UTF-16 units, as JavaScript does.
+  // Positions count UTF-16 code units, as in JavaScript.
   const wide = "select '😀', bad";
   t.deepEqual(spanAt(wide, wide.indexOf('bad')), { start: 13, end: 16 });
 });

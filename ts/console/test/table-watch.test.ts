@@ -13,7 +13,7 @@ interface Heard {
   readonly asked: (readonly string[])[];
 }
 
-/** Watches until `isEnough`, against feeds that give the events of a script. */
+/** Watches scripted feeds until `isEnough`. */
 async function watch(
   tables: readonly string[],
   feed: (table: string, turn: number) => readonly (ServerEvent | Error)[],
@@ -61,7 +61,7 @@ async function watch(
   return heard;
 }
 
-test('three tables have feeds; the transactions of the others are asked for at once', async (t) => {
+test('three tables have feeds, and the others are polled in one query', async (t) => {
   const heard = await watch(
     ['a', 'b', 'c', 'd', 'e'],
     (table) => [COMMENT, SCHEMA, ...(table === 'b' ? [ROWS] : [])],
@@ -81,7 +81,7 @@ test('three tables have feeds; the transactions of the others are asked for at o
   t.deepEqual(heard.asked[0], ['d', 'e']);
 });
 
-test('a feed that ends goes on from where it was, or counts as changed', async (t) => {
+test('a feed that ends resumes from its position, or its table counts as changed', async (t) => {
   const goesOn = await watch(
     ['a'],
     (_table, turn) => (turn === 0 ? [ROWS, new Unreachable('gone')] : [COMMENT]),
@@ -102,7 +102,7 @@ test('a feed that ends goes on from where it was, or counts as changed', async (
   t.deepEqual(anew.changed, ['a', 'a']);
 });
 
-test('a table without a feed is asked for, a view counts as changed', async (t) => {
+test('a table without a feed is polled, and a view counts as changed', async (t) => {
   const heard = await watch(
     ['v'],
     () => [new SqlError('no room', undefined, 503)],

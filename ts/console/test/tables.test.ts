@@ -2,7 +2,7 @@ import test from 'ava';
 import { bytesText, instantText } from '../src/model/format.js';
 import { Rates, sparkline } from '../src/model/rates.js';
 
-test('sizes and instants are short', (t) => {
+test('sizes and timestamps are formatted briefly', (t) => {
   t.is(bytesText(0), '0 B');
   t.is(bytesText(1536), '1.5 KiB');
   t.is(bytesText(3 * 1024 ** 3), '3.0 GiB');
@@ -10,7 +10,7 @@ test('sizes and instants are short', (t) => {
   t.is(instantText(undefined), '–');
 });
 
-test('a rate is of the last ten seconds', (t) => {
+test('a rate covers the last ten seconds', (t) => {
   const rates = new Rates();
   const count = (at: number, rows: number): void => rates.note(at, [{ name: 'a', rows }]);
   count(0, 0);
@@ -23,7 +23,7 @@ test('a rate is of the last ten seconds', (t) => {
   t.is(rates.of('a'), 0, 'a table that shrinks does not grow');
 });
 
-test('a sparkline spans its box', (t) => {
+test('a sparkline fills its box', (t) => {
   t.is(sparkline([], 10, 4), 'M0 4H10');
   t.is(sparkline([0, 2, 1], 10, 4), 'M0.0 4.0L5.0 0.0L10.0 2.0');
 });

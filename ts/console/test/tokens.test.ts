@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 
-/** Contrast by WCAG 2.2: each role over every background it may stand on. */
+/** Contrast by WCAG 2.2: each role on every background where it is used. */
 const SOURCE = readFileSync('ts/console/src/styles/tokens.css', 'utf8');
 const THEMES = ['light', 'dark', 'contrast'] as const;
 
@@ -67,7 +67,7 @@ function contrast(one: string, other: string): number {
 }
 
 for (const theme of THEMES) {
-  test(`the ${theme} theme keeps its contrasts`, (t) => {
+  test(`the ${theme} theme meets the contrast requirements`, (t) => {
     const roles = rolesOf(theme);
     for (const { role, over, least } of RULES) {
       for (const ground of over) {

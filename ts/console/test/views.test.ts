@@ -55,12 +55,12 @@ function viewOf(...view: Row): ViewFacts {
 const AGO_5_S = '2026-11-26T11:59:55.000000Z';
 const AGO_5_MIN = '2026-11-26T11:55:00.000000Z';
 
-test('tables are no views', (t) => {
+test('tables are not treated as views', (t) => {
   t.is(listed('trades').view, undefined);
   t.is(listed('trades').kind, 'table');
 });
 
-test('a view tells its base, its state and how far behind it is', (t) => {
+test('a view reports its base table, state and lag', (t) => {
   const described = (...view: Row): [string, number, boolean, string] => {
     const facts = viewOf(...view);
     const { kind, isLate } = freshnessOf(facts);
@@ -98,7 +98,7 @@ test('a view tells its base, its state and how far behind it is', (t) => {
   ]);
 });
 
-test('a view that follows each change may rest a little, not for long', (t) => {
+test('a view that follows each change may pause briefly without being late', (t) => {
   const resting = freshnessOf(viewOf('immediate', 'b', 'valid', null, AGO_5_S, 7, 8));
   t.deepEqual([resting.kind, resting.isLate], ['current', false]);
   const late = freshnessOf(viewOf('immediate', 'b', 'valid', null, AGO_5_MIN, 7, 8));
@@ -107,16 +107,16 @@ test('a view that follows each change may rest a little, not for long', (t) => {
   t.deepEqual([timed.kind, timed.isLate], ['behind', false]);
 });
 
-test('the base of a view may be hidden from who asks', (t) => {
+test('the base table of a view may be hidden from the user', (t) => {
   t.is(viewOf('immediate', null, 'valid', null, AGO_5_S, 7, 7).base, undefined);
 });
 
-test('spans of time are described in their largest unit', (t) => {
+test('durations are described in their largest unit', (t) => {
   const spans = [0, 999, 1000, 59_999, 60_000, 3_600_000, 200_000_000, 9e11];
   t.deepEqual(spans.map(ageText), ['0 s', '0 s', '1 s', '59 s', '1 min', '1 h', '2 d', '10,416 d']);
 });
 
-test('the tree says what is wrong with views, and finds them by that word', (t) => {
+test('the tree shows the state of views and finds them by it', (t) => {
   const entries = [
     listed('a', 'immediate', 'b', 'valid', null, AGO_5_S, 7, 7),
     listed('bad', 'immediate', 'b', 'invalid', 'truncate operation', AGO_5_MIN, 7, 8),
@@ -152,7 +152,7 @@ const JOBS = jobsOf(
   ),
 );
 
-test('jobs are read and filtered by state and by words', (t) => {
+test('jobs are parsed and filtered by state and text', (t) => {
   t.like(JOBS[0], { lastMs: 1.5, runs: 4, failures: 2, lastError: 'no room', nextRun: undefined });
   const names = (filter: JobFilter, wanted = ''): string[] =>
     filtered(JOBS, filter, wanted).map(({ kind, name }) => `${kind} ${name}`.trim());
@@ -171,7 +171,7 @@ const STATEMENT = `CREATE MATERIALIZED VIEW 'it''s AS (' WITH BASE 'trades' REFR
 SELECT ts, count() n FROM trades SAMPLE BY 1d
 ) PARTITION BY YEAR;`;
 
-test('the definition of a view is read from its statement', (t) => {
+test('the definition of a view is parsed from its statement', (t) => {
   const definition = definitionOf(STATEMENT);
   t.deepEqual(definition, {
     query: 'SELECT ts, count() n FROM trades SAMPLE BY 1d',
@@ -197,7 +197,7 @@ test('the definition of a view is read from its statement', (t) => {
   t.is(definitionOf('CREATE MATERIALIZED VIEW'), undefined);
 });
 
-test('what is changed of a view is what its dialog began with', (t) => {
+test('the change statement reflects the initial values of its dialog', (t) => {
   const draft = draftOf(definitionOf(STATEMENT)?.policy);
   const statement = changeStatement("it's", draft);
   t.is(
@@ -216,7 +216,7 @@ test('what is changed of a view is what its dialog began with', (t) => {
   );
 });
 
-test('a timer ticks in steps from its start, by the clocks of its zone', (t) => {
+test('a timer ticks in steps from its start, by the wall clock of its zone', (t) => {
   const tick = (count: number, unit: string, start: string, now: string, in_?: string): string =>
     new Date(nextTick({ count, unit }, Date.parse(start), Date.parse(now), in_)).toISOString();
   t.is(tick(10, 'm', '2026-01-01T00:05Z', '2026-01-01T00:16Z'), '2026-01-01T00:25:00.000Z');
@@ -224,20 +224,20 @@ test('a timer ticks in steps from its start, by the clocks of its zone', (t) => 
   t.is(tick(10, 'm', '2027-01-01T00:05Z', '2026-01-01T00:15Z'), '2027-01-01T00:05:00.000Z');
   t.is(tick(1, 'M', '2026-01-31T00:00Z', '2026-02-03T00:00Z'), '2026-02-28T00:00:00.000Z');
   t.is(tick(1, 'y', '2024-02-29T00:00Z', '2026-06-01T00:00Z'), '2027-02-28T00:00:00.000Z');
-  // Midnight in Berlin, on both sides of the change of clocks in March.
+  // Midnight in Berlin, on both sides of the clock change in March.
   const berlin = ['2026-01-01T00:00+01:00', '2026-03-29T12:00Z', 'Europe/Berlin'] as const;
   t.is(tick(1, 'd', ...berlin), '2026-03-29T22:00:00.000Z');
   t.is(tick(1, 'd', berlin[0], '2026-03-28T12:00Z', berlin[2]), '2026-03-28T23:00:00.000Z');
   t.is(tick(1, 'd', '2026-01-01Z', '2026-01-01T12:00Z', 'Nowhere'), '2026-01-02T00:00:00.000Z');
 });
 
-test('for each reason there is something to do', (t) => {
+test('every invalidation reason has advice', (t) => {
   t.regex(invalidAdvice('truncate operation'), /^Its base was emptied\..*computes it anew/);
   t.regex(invalidAdvice('drop column operation'), /^A column .* dropped\..*drop it and make/);
   t.regex(invalidAdvice(undefined), /^The view keeps/);
 });
 
-test('the user may do what is granted on the view or on all', (t) => {
+test('an action is permitted by a grant on the view or on all tables', (t) => {
   const grants = ownGrants(
     answer(
       ['permission', 'table_name', 'column_name', 'grant_option', 'origin'],

@@ -1,30 +1,30 @@
 /**
- * Typed parameters of a request: each is a column of one row. They are cut out here, and their
- * bytes become values in the engine.
+ * Typed parameters of a request: each is a column with one row. This module delimits their bytes;
+ * the engine decodes them.
  */
 import { BindMismatch } from './failure.js';
 import type { MessageReader } from './message-reader.js';
 
-/** The format of a value that came from the columnar protocol, for the engine. */
+/** Value format that tells the engine the value came from the columnar protocol. */
 const COLUMNAR = 2;
-/** Offsets of the only value: where it begins and ends. */
+/** Start and end offset of the single value. */
 const OFFSETS_BYTES = 8;
 const ELEMENT_BYTES = 8;
 const LENGTH_BYTES = 4;
 const MAX_DIMENSIONS = 32;
 
-/** Parameters as they are bound. */
+/** Parameters in bound form. */
 export interface BoundBinds {
-  /** Types of SQL; null leaves one to be found out. */
+  /** SQL types; `null` lets the engine infer the type. */
   readonly types: (string | null)[];
   readonly sent: { readonly format: number; readonly oid: number }[];
   readonly values: (Buffer | null)[];
 }
 
 interface BindType {
-  /** Null: what the statement makes of it. */
+  /** Returns `null` if the statement determines the type. */
   readonly type: (bytes: Buffer) => string | null;
-  /** Bytes of the value that comes. */
+  /** Returns the number of bytes of the next value. */
   readonly length: (reader: MessageReader, what: string) => number;
 }
 
@@ -59,7 +59,7 @@ const GEOHASH: BindType = {
 };
 
 const DOUBLES: BindType = {
-  // `DOUBLE[]` is an array of PostgreSQL to a binder, which is text.
+  // The binder would read `DOUBLE[]` as a PostgreSQL array, which is text.
   type: (value) => `FLOAT8${'[]'.repeat(value[0] ?? 1)}`,
   length: (reader, what) => {
     const dimensions = reader.peek(1, what)[0] ?? 0;
@@ -74,7 +74,7 @@ const DOUBLES: BindType = {
       if (length < 0) {
         throw reader.malformed(`${what}: a dimension of the length ${length}`);
       }
-      // Too many to be exact are too many to be there.
+      // A product too large to be exact also exceeds the message.
       elements *= length;
     }
     return head.length + elements * ELEMENT_BYTES;
@@ -106,7 +106,7 @@ const TYPES: ReadonlyMap<number, BindType> = new Map([
   [0x18, fixed('IPV4', 4)],
 ]);
 
-/** Reads the parameter of this number, from 1. */
+/** Reads parameter number `index`, which starts at 1. */
 export function readBind(reader: MessageReader, index: number, into: BoundBinds): void {
   const what = `parameter $${index}`;
   const code = reader.byte(what);
@@ -120,6 +120,6 @@ export function readBind(reader: MessageReader, index: number, into: BoundBinds)
   const value = isNull ? null : reader.bytes(type.length(reader, what), what);
   into.sent.push({ format: COLUMNAR, oid: code });
   into.values.push(value);
-  // A null has no type of its own but the one that is fixed: `None` is one of text to its sender.
+  // A null has no type unless the statement determines it: clients send `None` as text.
   into.types.push(value === null ? null : type.type(value));
 }

@@ -1,6 +1,6 @@
 /**
- * What clients of the columnar protocol (QWP) say where they read: QUERY_REQUEST, CANCEL and
- * CREDIT. Nothing is copied; a length counts only where so many bytes are left.
+ * Client messages of the columnar protocol (QWP) for reading: QUERY_REQUEST, CANCEL and CREDIT.
+ * Nothing is copied; a length is accepted only if that many bytes remain.
  */
 import { isUtf8 } from 'node:buffer';
 
@@ -9,10 +9,12 @@ import { LimitExceeded, MalformedMessage } from './failure.js';
 import { MessageReader } from './message-reader.js';
 
 const KIND = { query: 0x10, cancel: 0x14, credit: 0x15 } as const;
-/** Of a request: forget the symbols of queries before; the time that it may take follows. */
+/** Flags of a request: discard the symbols of earlier queries; a timeout follows. */
 const FLAG = { resetDictionary: 0x01, timeout: 0x02 } as const;
 const ALL_FLAGS = FLAG.resetDictionary | FLAG.timeout;
-/** Times are signed numbers of 64 bits to other servers: more is negative there. */
+/**
+ * Other servers read the timeout as a signed 64-bit number, in which larger values are negative.
+ */
 const MAX_TIMEOUT_MS = 2n ** 63n - 1n;
 
 /** A statement to run. */
@@ -20,11 +22,11 @@ export interface QueryRequest {
   readonly kind: 'query';
   readonly id: bigint;
   readonly sql: string;
-  /** Bytes that may be sent; 0: all there are. */
+  /** Bytes that may be sent; 0 means no limit. */
   readonly credit: number;
   readonly binds: BoundBinds;
   readonly resetsDictionary: boolean;
-  /** Milliseconds that the client gives it; undefined: as many as the server does. */
+  /** The client's timeout in milliseconds; `undefined` to use the server's. */
   readonly timeoutMs: number | undefined;
 }
 
@@ -33,13 +35,13 @@ type ClientMessage =
   | { readonly kind: 'cancel'; readonly id: bigint }
   | { readonly kind: 'credit'; readonly id: bigint; readonly bytes: number };
 
-/** What a request may have at most. */
+/** Limits of a request. */
 export interface RequestLimits {
   readonly statementBytes: number;
   readonly binds: number;
 }
 
-/** Throws `MalformedMessage` or `LimitExceeded`, with the query's number where it was read. */
+/** Throws `MalformedMessage` or `LimitExceeded`, with the query id if it was read. */
 export function readClientMessage(bytes: Buffer, limits: RequestLimits): ClientMessage {
   const reader = new MessageReader(bytes);
   const kind = reader.byte('the message kind');
@@ -99,7 +101,7 @@ function readRequest(reader: MessageReader, limits: RequestLimits): QueryRequest
   return { kind: 'query', id, sql, credit, binds, resetsDictionary, timeoutMs };
 }
 
-/** Milliseconds; a client that sets no limit leaves them out. */
+/** Milliseconds. A client without a timeout omits the field. */
 function readTimeout(reader: MessageReader, id: bigint): number {
   const timeoutMs = reader.bigVarint('the timeout');
   if (timeoutMs < 1n || timeoutMs > MAX_TIMEOUT_MS) {

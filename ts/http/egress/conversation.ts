@@ -1,6 +1,6 @@
 /**
- * What is said on one connection where results are read: one statement after another, and while
- * one runs, its credit and its end.
+ * The message exchange on a connection for reading: runs one statement after another, and processes
+ * credit and cancel messages while one is running.
  */
 import {
   asDatabaseError,
@@ -17,30 +17,30 @@ import { failureOf, MalformedMessage, requestFailure } from './failure.js';
 import { type BatchOptions, type Outlet, Query } from './query.js';
 import * as reply from './server-messages.js';
 
-/** A connection as it is used here. */
+/** The connection interface used here. */
 export interface Peer {
   messages(): AsyncIterable<Buffer>;
   send(...parts: readonly Buffer[]): Promise<void>;
   close(code: number, reason?: string): void;
-  /** Aborted when no client waits for an answer any more. */
+  /** Aborted when no client waits for a reply any more. */
   readonly ended: AbortSignal;
   readonly isStopping: boolean;
 }
 
-/** What a conversation has. */
+/** Dependencies of a conversation. */
 interface ConversationParts {
   readonly peer: Peer;
   readonly sessions: SessionHost;
   readonly login: LastingLogin;
-  /** Receives how long statements took. */
+  /** Records the duration of statements. */
   readonly seconds?: Seconds;
   readonly limits: RequestLimits;
-  /** As they are when a statement begins. */
+  /** Returns the current options; called when a statement starts. */
   readonly batches: () => BatchOptions;
   readonly logger: Logger;
 }
 
-/** The client broke the protocol. */
+/** Close code for a protocol violation. */
 const CLOSE_PROTOCOL_ERROR = 1002;
 const NO_QUERY = -1n;
 
@@ -48,14 +48,14 @@ export class Conversation implements Outlet {
   readonly #parts: ConversationParts;
   #query: Query | null = null;
   #running: Promise<void> = Promise.resolve();
-  /** Whether the client may hold symbols of a query before. */
+  /** Whether the client may still have symbols of an earlier query. */
   #holdsSymbols = false;
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
   }
 
-  /** Resolves when it is over. */
+  /** Resolves when the conversation ends. */
   async run(): Promise<void> {
     const { peer } = this.#parts;
     const gone = (): void => this.#query?.stop();
@@ -88,7 +88,7 @@ export class Conversation implements Outlet {
     this.#holdsSymbols = hasSymbols;
   }
 
-  /** False when nothing can follow. */
+  /** Returns false if the connection must close. */
   async #take(bytes: Buffer): Promise<boolean> {
     let message;
     try {
@@ -134,7 +134,7 @@ export class Conversation implements Outlet {
     if (this.#query !== null) {
       const message = `a query is running on this connection [id=${this.#query.id}]`;
       if (request.id === this.#query.id) {
-        // The running one has this number too: an error of it would end that.
+        // The running query has the same id, so an error with this id would end that one.
         await this.#refuse(new MalformedMessage(message));
         return;
       }
@@ -149,7 +149,7 @@ export class Conversation implements Outlet {
     this.#running = this.#finish(query);
   }
 
-  /** Runs it to its end; never rejects. */
+  /** Runs the query to its end; never rejects. */
   async #finish(query: Query): Promise<void> {
     const { login, peer, logger } = this.#parts;
     let last: Buffer | null = null;

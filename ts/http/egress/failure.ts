@@ -1,8 +1,8 @@
-/** What goes wrong, as clients of the columnar protocol learn it: a status and a text. */
+/** Errors of the columnar protocol: a status and a message. */
 import type { DatabaseError } from '../../session/index.js';
 import { STATUS } from '../qwp-status.js';
 
-/** Clients take any other for a fault of the protocol. */
+/** Clients treat any other status as a protocol error. */
 type Status = (typeof STATUS)[
   | 'schemaMismatch'
   | 'parseError'
@@ -12,7 +12,7 @@ type Status = (typeof STATUS)[
   | 'limitExceeded'
   | 'queryTimeout'];
 
-/** A message that says nothing; `id` is the query it is about, where that could be read. */
+/** A message that cannot be decoded; `id` is its query, if that could be read. */
 export class MalformedMessage extends Error {
   readonly id: bigint | null;
 
@@ -22,10 +22,10 @@ export class MalformedMessage extends Error {
   }
 }
 
-/** A request beyond a limit. */
+/** A request that exceeds a limit. */
 export class LimitExceeded extends MalformedMessage {}
 
-/** A parameter whose type nothing here has. */
+/** A parameter of an unknown type. */
 export class BindMismatch extends MalformedMessage {}
 
 const BY_CODE: Readonly<Partial<Record<DatabaseError['code'], Status>>> = {
@@ -54,8 +54,8 @@ export interface Failure {
 }
 
 /**
- * Of a statement; where in its text is part of the message. `hasOwnTime`: its client said how long
- * it may take, and knows the status of that.
+ * Converts a statement error; the position is part of the message. `hasOwnTime`: the client
+ * specified a timeout, so it knows the timeout status.
  */
 export function failureOf(error: DatabaseError, hasOwnTime = false): Failure {
   const { code, message, start, detail } = error;
@@ -70,7 +70,7 @@ function statusOf(code: DatabaseError['code'], hasOwnTime: boolean): Status {
   return isOwnTimeout ? STATUS.queryTimeout : (BY_CODE[code] ?? STATUS.parseError);
 }
 
-/** Of a request that was not understood. */
+/** Converts the error of a request that could not be decoded. */
 export function requestFailure(error: MalformedMessage): Failure {
   const { message } = error;
   if (error instanceof LimitExceeded) {

@@ -1,7 +1,7 @@
-/** Reads one message of a client from its front; numbers have their lowest byte first. */
+/** Decodes one client message sequentially; numbers are little-endian. */
 import { MalformedMessage } from './failure.js';
 
-/** Of a number of 64 bits, seven in each. */
+/** For a 64-bit number, with 7 bits per byte. */
 const MAX_VARINT_BYTES = 10;
 
 export class MessageReader {
@@ -13,7 +13,7 @@ export class MessageReader {
     this.#bytes = bytes;
   }
 
-  /** Names the query that the rest is about. */
+  /** Sets the query that errors in the remaining message refer to. */
   blame(id: bigint): void {
     this.#id = id;
   }
@@ -30,13 +30,13 @@ export class MessageReader {
     return this.bytes(8, what).readBigInt64LE();
   }
 
-  /** Beyond what a number can tell exactly it is as large as that. */
+  /** Values above the largest safe integer are clamped to it. */
   varint(what: string): number {
     const value = this.bigVarint(what);
     return Number(value > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : value);
   }
 
-  /** All of its bits: a negative number of 64 bits is one of 2^63 or more. */
+  /** All 64 bits, unsigned: a negative number decodes to 2^63 or more. */
   bigVarint(what: string): bigint {
     let value = 0n;
     for (let index = 0; index < MAX_VARINT_BYTES; index += 1) {
@@ -49,7 +49,7 @@ export class MessageReader {
     throw this.malformed(`${what}: a number of more than ${MAX_VARINT_BYTES} bytes`);
   }
 
-  /** Where they lie. */
+  /** A view, not a copy. */
   bytes(count: number, what: string): Buffer {
     const left = this.#bytes.length - this.#at;
     if (count > left) {
@@ -59,7 +59,7 @@ export class MessageReader {
     return this.#bytes.subarray(this.#at - count, this.#at);
   }
 
-  /** Looks at what follows, without reading it. */
+  /** Returns the next bytes without advancing. */
   peek(count: number, what: string): Buffer {
     const bytes = this.bytes(count, what);
     this.#at -= count;
@@ -76,7 +76,7 @@ export class MessageReader {
     return new MalformedMessage(`malformed message: ${why}`, this.#id);
   }
 
-  /** The query that the message is about. */
+  /** The query that the message refers to. */
   get id(): bigint | null {
     return this.#id;
   }

@@ -1,6 +1,6 @@
 /**
- * One statement of a client on its way: bound, run, its messages sent as far as the client gives
- * credit. It can be stopped wherever it is.
+ * Runs one statement of a client: binds it, executes it, and sends its messages within the client's
+ * credit. It can be stopped at any time.
  */
 import {
   DatabaseError,
@@ -19,33 +19,36 @@ import {
 import type { QueryRequest } from './client-messages.js';
 import * as reply from './server-messages.js';
 
-/** How a connection's results are divided and packed. */
+/** How to split and compress the results of a connection. */
 export interface BatchOptions {
   readonly maxRows: number;
   readonly maxBytes: number;
-  /** Null: not compressed. */
+  /** `null` for no compression. */
   readonly zstdLevel: number | null;
-  /** How long a client may give no credit; it holds what the query reads. */
+  /**
+   * Maximum time that a client may give no credit, during which the data its query reads cannot be
+   * released.
+   */
   readonly pauseMs: number;
 }
 
-/** What one query may use: the options of its connection, and its time. */
+/** Limits of one query: the options of its connection, and its timeout. */
 interface QueryLimits extends BatchOptions {
-  /** Milliseconds from its arrival on; 0: no limit. */
+  /** Milliseconds since its arrival; 0 means no limit. */
   readonly timeoutMs: number;
 }
 
-/** What a query needs of its connection. */
+/** The connection interface that a query needs. */
 export interface Outlet {
-  /** Resolves when more may come; rejects when its client is gone. */
+  /** Resolves when more may be sent; rejects when the client is gone. */
   send(...parts: readonly Buffer[]): Promise<void>;
-  /** Before the first message of rows: symbols are numbered anew. */
+  /** Called before the first message with rows: symbols are renumbered. */
   beginSymbols(resets: boolean, hasSymbols: boolean): Promise<void>;
 }
 
-/** A client that gives little credit is sent messages as small, down to this. */
+/** Minimum message size for clients that give little credit. */
 const MIN_MESSAGE_BYTES = 16 * 1024;
-/** The kind of a statement without rows; clients hand it on. */
+/** Kind code of a statement without rows; client libraries pass it on. */
 const STATEMENT_KINDS: Readonly<Record<string, number>> = { insert: 1, update: 2, ddl: 3 };
 
 export class Query {
@@ -70,18 +73,18 @@ export class Query {
     this.#credit = request.credit === 0 ? Infinity : request.credit;
   }
 
-  /** Whether its client said how long it may take. */
+  /** Whether the client specified a timeout. */
   get hasOwnTime(): boolean {
     return this.#request.timeoutMs !== undefined;
   }
 
-  /** Lets so many bytes more go out. */
+  /** Allows this many more bytes to be sent. */
   grant(bytes: number): void {
     this.#credit += bytes;
     this.#granted?.();
   }
 
-  /** Ends it, whatever it waits for. */
+  /** Stops the query, whatever it waits for. */
   stop(): void {
     this.#stopped.abort();
     this.#stream?.cancel();
@@ -89,7 +92,7 @@ export class Query {
     this.#granted?.();
   }
 
-  /** Resolves when the last message is sent; rejects with what the statement failed with. */
+  /** Resolves when the last message is sent; rejects with the statement's error. */
   async run(): Promise<void> {
     const { sql, binds } = this.#request;
     const options = { ...this.#bounds(), signal: this.#stopped.signal };
@@ -171,12 +174,12 @@ export class Query {
       throw new DatabaseError({ code: 'Internal', message: 'a reply without rows and end' });
     }
     while ((await stream.next()) !== null) {
-      // A statement without columns has none of these.
+      // A statement without columns returns no chunks.
     }
     return stream.summary();
   }
 
-  /** One message may take more than there is: every query moves on. */
+  /** A message may exceed the remaining credit, so that every query makes progress. */
   async #waitForCredit(): Promise<void> {
     while (this.#credit <= 0) {
       this.#refuseIfStopped();
@@ -186,7 +189,7 @@ export class Query {
         continue;
       }
       if (leftMs < pauseMs) {
-        // The engine looks at the time only while it makes rows.
+        // The engine checks the timeout only while it produces rows.
         const message = `timeout, query aborted [timeout=${timeoutMs}ms]`;
         throw new DatabaseError({ code: 'Timeout', message });
       }
@@ -196,7 +199,7 @@ export class Query {
     this.#refuseIfStopped();
   }
 
-  /** Resolves with false when neither credit nor a stop came in time. */
+  /** Resolves to false if neither credit nor a stop arrives in time. */
   async #grantWithin(mostMs: number): Promise<boolean> {
     const isGranted = await new Promise<boolean>((resolve) => {
       const timer = setTimeout(resolve, mostMs, false);

@@ -1,4 +1,4 @@
-/** Messages to clients of the columnar protocol: a head of 12 bytes, then what they say. */
+/** Messages to clients of the columnar protocol: a header of 12 bytes, then the payload. */
 import type { Failure } from './failure.js';
 
 const MAGIC = 'QWP1';
@@ -12,14 +12,14 @@ const KIND = {
   cacheReset: 0x17,
   serverInfo: 0x18,
 } as const;
-/** Before what a chunk of the engine has: the kind and the query's number. */
+/** Bytes before an engine chunk: the message kind and the query id. */
 const BATCH_HEAD_BYTES = 9;
 const RESET_DICTIONARY = 0x01;
 const ROLE_STANDALONE = 0;
-/** The flags of a request are read, and the time that it gives its query counts. */
+/** Capabilities: the server reads the flags of a request, and enforces its timeout. */
 const CAPABILITIES = 0x2 | 0x8;
 const MAX_TEXT_BYTES = 0xff_ff;
-/** What is named where a cluster and its node are. */
+/** Used as both the cluster name and the node name. */
 const NAME = 'tidemark';
 
 function head(flags: number, tables: number, length: number): Buffer {
@@ -35,7 +35,7 @@ function message(...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([head(0, 0, length), ...parts]);
 }
 
-/** The kind, and the query that it is about. */
+/** The message kind and the query id. */
 function about(kind: number, id: bigint): Buffer {
   const bytes = Buffer.alloc(BATCH_HEAD_BYTES);
   bytes[0] = kind;
@@ -54,7 +54,7 @@ function varint(value: number): Buffer {
   return Buffer.from(bytes);
 }
 
-/** A text of at most 65,535 bytes; what is longer ends before a character that is not whole. */
+/** Encodes a string of at most 65,535 bytes; a longer one is truncated at a character boundary. */
 function text(value: string): Buffer {
   let bytes = Buffer.from(value);
   if (bytes.length > MAX_TEXT_BYTES) {
@@ -69,7 +69,7 @@ function text(value: string): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** What is said first, without being asked. */
+/** The first message on a connection, sent unsolicited. */
 export function serverInfo(): Buffer {
   const bytes = Buffer.alloc(22);
   bytes.set([KIND.serverInfo, ROLE_STANDALONE]);
@@ -78,7 +78,9 @@ export function serverInfo(): Buffer {
   return message(bytes, text(NAME), text(NAME));
 }
 
-/** A chunk of the engine as a message in two parts: a head, and its bytes as they are. */
+/**
+ * Converts an engine chunk to a message in two buffers: a header, and the chunk's bytes unchanged.
+ */
 export function resultBatch(id: bigint, chunk: Buffer): readonly [Buffer, Buffer] {
   const rest = chunk.subarray(1);
   const kind = about(KIND.resultBatch, id);
@@ -89,13 +91,13 @@ export function resultEnd(id: bigint, lastSequence: number, rows: number): Buffe
   return message(about(KIND.resultEnd, id), varint(lastSequence), varint(rows));
 }
 
-/** `id` -1: no query is to blame. */
+/** `id` -1 means that no query caused the error. */
 export function queryError(id: bigint, failure: Failure): Buffer {
   const status = Buffer.from([failure.status]);
   return message(about(KIND.queryError, id), status, text(failure.message));
 }
 
-/** `statement`: what clients hand on as it is. */
+/** `statement`: the kind code, which client libraries pass on. */
 export function execDone(id: bigint, statement: number, rows: number): Buffer {
   return message(about(KIND.execDone, id), Buffer.from([statement]), varint(rows));
 }

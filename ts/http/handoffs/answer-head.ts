@@ -1,4 +1,7 @@
-/** The head of an answer as Node sent it, for answers that differ in length and date alone. */
+/**
+ * The header of a response that Node sent, as a template for responses that differ only in length
+ * and date.
+ */
 import type { ServerResponse } from 'node:http';
 
 const LINES = '(?:[^\\r\\n]+\\r\\n)*?';
@@ -6,12 +9,12 @@ const HEAD = new RegExp(
   `^(HTTP/1\\.1 200 OK\\r\\n${LINES}Content-Length: )\\d+` +
     `(\\r\\n${LINES}Date: )[^\\r\\n]+(\\r\\n${LINES}\\r\\n)$`,
 );
-/** What is said of one answer, or of one that ends its connection. */
+/** Headers that belong to one response, or to one that closes its connection. */
 const OWN = /^(?:content-encoding|set-cookie|retry-after|connection: close)/im;
 
-/** Its parts around length and date; null where others would not be alike. */
+/** Returns the header split around length and date; `null` if other responses would differ. */
 export function answerHead(response: ServerResponse): [string, string, string] | null {
-  // Node's documented interface does not have it.
+  // Not part of Node's documented interface.
   const { _header: head } = response as unknown as { readonly _header?: unknown };
   const found = typeof head === 'string' && !OWN.test(head) ? HEAD.exec(head) : null;
   const [, toLength, toDate, behind] = found ?? [];

@@ -1,4 +1,4 @@
-/** Which connections may be handed off to the engine, and what is known of each. */
+/** Decides which connections may be handed off to the engine, and keeps the state of each. */
 import type { Socket } from 'node:net';
 
 import { type Authenticator, readCredentials } from '../../auth/index.js';
@@ -10,14 +10,14 @@ import { type HandoffLimits, RepeatedRequests } from './repeated-requests.js';
 
 export type { Answered } from './repeated-requests.js';
 
-/** Longer requests hardly repeat each other. */
+/** Longer requests rarely repeat. */
 const MAX_REQUEST_LENGTH = 8_192;
 
 class RequestHandoffs {
   readonly #services: HttpServices;
-  /** The most bytes of an answer that leaves in one piece. */
+  /** Maximum bytes of a response that is sent in one write. */
   readonly #largest: number;
-  /** Kept beside the sockets, which belong to others. */
+  /** Keyed by socket, because other code owns the sockets. */
   readonly #known = new WeakMap<Socket, RepeatedRequests>();
 
   constructor(services: HttpServices, largest: number) {
@@ -25,7 +25,7 @@ class RequestHandoffs {
     this.#largest = largest;
   }
 
-  /** What the client of a request repeats; null where it is not to be handed off. */
+  /** The repetition state of a connection; `null` if it cannot be handed off. */
   of(context: HttpContext): RepeatedRequests | null {
     const { socket } = context.req;
     if (context.method !== 'GET' || 'encrypted' in socket) {
@@ -41,7 +41,7 @@ class RequestHandoffs {
     return known;
   }
 
-  /** What a handoff for requests like this may take and give; null where its login may run out. */
+  /** Size limits of a handoff for such requests; `null` if the login may expire. */
   limits(context: HttpContext): HandoffLimits | null {
     const { config, authenticator } = this.#services;
     if (!isLasting(context, authenticator)) {
@@ -55,14 +55,14 @@ class RequestHandoffs {
   }
 }
 
-/** Null where handoffs are switched off. */
+/** `null` if handoffs are disabled. */
 export function requestHandoffs(services: HttpServices, largest: number): RequestHandoffs | null {
   return services.config.get(KEYS.httpHandoffs) ? new RequestHandoffs(services, largest) : null;
 }
 
 /**
- * Whether nothing but a change of rights ends the login: neither a token nor a session, which end
- * with their time, nor a password that another service judges.
+ * Whether only a change of rights can end the login. Tokens and sessions expire, and a password
+ * that another service verifies may change.
  */
 function isLasting({ headers }: HttpContext, authenticator: Authenticator): boolean {
   if (!authenticator.required) {

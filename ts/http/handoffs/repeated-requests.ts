@@ -1,7 +1,7 @@
 /**
- * What the client of a connection repeats: requests that are alike but for the text of their query.
- * One that has done so several times is likely to go on, and its connection can be handed off to
- * the engine ([decision 67](../../../docs/decisions/0067-handed off-connections.md)).
+ * Detects requests that repeat on a connection, differing only in the SQL text. After several
+ * repetitions more are likely, so the connection can be handed off to the engine ([decision
+ * 67](../../../docs/decisions/0067-connection-handoff.md)).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -25,10 +25,13 @@ import { Patience, slotOf, stopReading } from '../../sockets/index.js';
 import { answerHead } from './answer-head.js';
 import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
 
-/** Texts of one handoff, those asked last; each may stand for all that are lifted alike. */
+/**
+ * Maximum SQL texts of one handoff, most recent last. Each may represent all texts that differ only
+ * in literals.
+ */
 const MAX_TEXTS = 8;
 
-/** An answer that was given here, as all others of its request are given. */
+/** A response sent by this code, in the form that later responses must have. */
 export interface Answered {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -36,14 +39,14 @@ export interface Answered {
   readonly statement: PreparedStatement;
   readonly options: RowOptions;
   readonly timeoutMs: number | undefined;
-  /** What the answer says between the text of the query and the rows. */
+  /** The part of the response between the SQL text and the rows. */
   readonly columns: (description: StatementDescription) => string;
   readonly namesQuery: boolean;
-  /** What follows the count of the rows. */
+  /** The part of the response after the row count. */
   readonly end: string;
 }
 
-/** Bytes that a handoff may take and give. */
+/** Maximum request and response bytes of a handoff. */
 export interface HandoffLimits {
   readonly longest: number;
   readonly largest: number;
@@ -54,7 +57,7 @@ interface Query {
   readonly statement: Statement;
 }
 
-/** A request that the engine began to answer, and failed. */
+/** A request that failed in the engine. */
 interface Failed {
   readonly url: string;
   readonly error: DatabaseError;
@@ -64,26 +67,26 @@ export class RepeatedRequests {
   readonly #socket: Socket;
   readonly #failed: (error: unknown) => void;
   readonly #patience = new Patience();
-  /** The address of the last request, without the text of its query. */
+  /** URL of the last request, without the SQL text. */
   #address = '';
-  /** What was asked at it, the last one at the end. */
+  /** SQL texts requested at this URL, most recent last. */
   readonly #texts = new Set<string>();
   #frame: RequestFrame | null = null;
-  /** What the request that is answered now is to the one before, where both were looked at. */
+  /** Whether the current request matches the previous one, if both were compared. */
   #likeness: 'alike' | 'other' | null = null;
-  /** What was read of the socket when it came. */
+  /** Bytes read from the socket when the request arrived. */
   #bytesRead = 0;
   #failure: Failed | null = null;
 
-  /** `failed` receives why a connection could not be handed off. */
+  /** `failed` receives the reason why a handoff failed. */
   constructor(socket: Socket, failed: (error: unknown) => void) {
     this.#socket = socket;
     this.#failed = failed;
   }
 
   /**
-   * A request came: called while Node's parser reads it. Answers why the engine failed to answer
-   * the same one a moment ago.
+   * Notes a request; called while Node's parser reads it. Returns the error if the engine just
+   * failed to answer the same request.
    */
   asked(request: IncomingMessage): DatabaseError | null {
     const { url = '' } = request;
@@ -96,14 +99,14 @@ export class RepeatedRequests {
       this.#texts.clear();
       this.#patience.interrupt();
     }
-    // The one before the last is looked at as well.
+    // Starts one request early, so that two frames can be compared.
     if (address !== '' && this.#patience.isTimeIn(2)) {
       this.#look(request);
     }
     return failure?.url === url ? failure.error : null;
   }
 
-  /** Its rows are there as a whole. */
+  /** Notes a response whose rows were sent completely. */
   answered(answered: Answered, limits: HandoffLimits): void {
     if (this.#address === '') {
       return;
@@ -124,7 +127,7 @@ export class RepeatedRequests {
         this.#handOff(answered, limits);
       });
     } else if (this.#likeness === 'other') {
-      // A client whose headers change with each request is looked at less and less often.
+      // A client whose headers change with each request is compared less and less often.
       this.#patience.returned(0);
     } else {
       this.#patience.interrupt();
@@ -142,7 +145,7 @@ export class RepeatedRequests {
     }
   }
 
-  /** Lets the engine answer, unless something else came meanwhile. */
+  /** Hands the connection off to the engine, unless more bytes have arrived. */
   #handOff(answered: Answered, limits: HandoffLimits): void {
     const socket = this.#socket;
     const frame = this.#frame;
@@ -170,13 +173,13 @@ export class RepeatedRequests {
         answered.timeoutMs,
       );
     } catch (error) {
-      // It is answered here.
+      // The connection stays here.
       stopped.resume();
       this.#patience.returned(0);
       this.#failed(error);
       return;
     }
-    // Node's time for a client that idles does not count what the engine hears.
+    // Node's idle timeout does not see the bytes that the engine reads.
     const { timeout = 0 } = socket;
     socket.setTimeout(0);
     const gone = (): void => {
@@ -194,14 +197,17 @@ export class RepeatedRequests {
       (error: unknown) => {
         slot.handedOff = null;
         this.#failed(error);
-        // An answer may have been cut in two.
+        // A response may be truncated.
         socket.destroy();
       },
     );
     slot.handedOff = { ...handoff, ended };
   }
 
-  /** Goes on with what the engine has not answered: Node reads it as if it came now. */
+  /**
+   * Resumes with the bytes that the engine did not answer: Node parses them as if they had just
+   * arrived.
+   */
   #takeBack(back: HandoffResult, timeoutMs: number, resume: () => void): void {
     const socket = this.#socket;
     const { bytes, error, unsent, micros } = back;
@@ -223,7 +229,10 @@ export class RepeatedRequests {
     }
   }
 
-  /** What may be handed off of what was asked: the texts first, which may have an answer kept. */
+  /**
+   * Queries to hand off: exact texts first, since their result may be cached, then the
+   * parameterised queries.
+   */
   #queries({ session, columns }: Answered): Query[] {
     const query = (
       statement: Statement,

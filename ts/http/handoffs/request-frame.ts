@@ -1,34 +1,33 @@
 /**
- * The bytes of a request around the text of its query: what every request is compared with by who
- * answers a client that repeats itself.
+ * The bytes of a request around its SQL text. The handoff compares every request with this frame.
  */
 import type { IncomingMessage } from 'node:http';
 
-/** What is used of Node's parser, which its documented interface does not have. */
+/** Undocumented members of Node's parser. */
 interface Parser {
-  /** What it reads at the moment: all that came at once from the socket. */
+  /** The buffer that the parser is reading: all bytes of one socket read. */
   getCurrentBuffer?(): Buffer;
 }
 
 export interface RequestFrame {
-  /** Up to the text of the query. */
+  /** The bytes before the SQL text. */
   readonly before: string;
-  /** From there to the end of the headers. */
+  /** The bytes from the SQL text to the end of the headers. */
   readonly after: string;
 }
 
-/** The end of the headers. */
+/** End of the headers. */
 const END = '\r\n\r\n';
 const VERSION = ' HTTP/1.1\r\n';
-/** Printable ASCII and tabs, in lines. */
+/** Lines of printable ASCII and tabs. */
 const PLAIN = /^(?:[\t\x20-\x7e]*\r\n)*$/;
 const QUERY = /[?&]query=/g;
 /**
- * Parameters beside the query that change no more of an answer than they do each time. The answer
- * to others is not that of a handoff.
+ * Parameters besides the query whose effect on the response is always the same. A request with any
+ * other parameter is not handed off.
  */
 const OTHERS = new Set(['limit', 'count', 'nm', 'explain', 'quoteLargeNum', 'src']);
-/** Headers of requests that go on behind their headers, or end their connection. */
+/** Headers of requests that have a body, or that end their connection. */
 const REFUSED = new Set([
   'content-length',
   'transfer-encoding',
@@ -39,7 +38,7 @@ const REFUSED = new Set([
   'http2-settings',
 ]);
 
-/** Where the text of the query is in an address; null where another request would not be alike. */
+/** Splits a URL around the SQL text; `null` if a repetition could not be recognised. */
 export function splitAddress(url: string): readonly [before: string, after: string] | null {
   const marks = [...url.matchAll(QUERY)];
   const [mark] = marks;
@@ -57,8 +56,9 @@ export function splitAddress(url: string): readonly [before: string, after: stri
 }
 
 /**
- * The frame of a request that came at once and alone, while Node's parser reads it; null for any
- * other, and where the parser does not tell. What comes next on its connection begins a request.
+ * Returns the frame of a request that arrived complete and alone, while Node's parser reads it.
+ * Returns `null` for any other request, or if the parser does not expose its buffer. The next bytes
+ * on the connection then start a new request.
  */
 export function frameOf(request: IncomingMessage): RequestFrame | null {
   const { parser } = request.socket as { readonly parser?: Parser | null };
@@ -78,7 +78,7 @@ export function frameOf(request: IncomingMessage): RequestFrame | null {
     const isRead = name === rawHeaders[2 * at] && value === rawHeaders[2 * at + 1];
     return isRead && mayRepeat(name, value);
   };
-  // What the parser was in the middle of before would be among its headers.
+  // Headers from an earlier, unfinished read would appear only in the parser's headers.
   const isWhole = headers.length * 2 === rawHeaders.length && headers.every(isSame);
   const [before, after] = split;
   const behind = text.slice(line.length - VERSION.length);

@@ -1,19 +1,19 @@
 /**
- * The last answer of a connection whose request is still on its way. A socket that is closed before
- * its bytes are taken is reset, and the answer may be lost with it: so the answer is sent, and the
- * connection ends when the body has passed.
+ * Sends the last response of a connection while its request is still arriving. Closing a socket
+ * with unread bytes resets it, and the client may lose the response. So the response is sent first,
+ * and the connection ends after the body.
  */
 import { holdsBody } from './plain-request.js';
 import { watchBody } from './request-body.js';
 import type { HttpContext } from '../route.js';
 
-/** A client that sends nothing for so long has its answer, or never reads it. */
+/** A client that sends nothing for this long has read the response, or never will. */
 const MAX_IDLE_MS = 2_000;
 const MAX_MS = 30_000;
 
 /**
- * Sends an answer that was set to a client that holds its body back: whether that still comes
- * cannot be known, and no request may follow it.
+ * Sends the response to a client that waits for `100 Continue`. The body may or may not follow, so
+ * no further request can be read from the connection.
  */
 export function answerHeldBody(context: HttpContext): void {
   const { req, res, body } = context;
@@ -27,7 +27,7 @@ export function answerHeldBody(context: HttpContext): void {
   }
 }
 
-/** The caller has set what says that the connection ends. */
+/** The caller has set the header that ends the connection. */
 export function endBeforeBody(
   context: HttpContext,
   status: number,
@@ -57,7 +57,7 @@ function writeBeforeBody(context: HttpContext, status: number, body: string | Bu
   };
   const stop = watchBody(req, MAX_IDLE_MS, end);
   const late = setTimeout(end, MAX_MS).unref();
-  // Comes when the body has ended, and when the client is gone.
+  // Emitted when the body has ended, or the client is gone.
   req.once('close', end);
   req.resume();
 }

@@ -1,6 +1,6 @@
 /**
- * Answers to what never becomes a request: one plain text, then the connection ends, so that
- * nothing after it is read as a request of its own.
+ * Responses to input that never becomes a request: plain text, then the connection ends, so that no
+ * later bytes are parsed as a request.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -9,18 +9,18 @@ export const MAX_HEADERS = 200;
 
 export type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
 
-/** A request line that is well-formed but for a method the parser does not know. */
+/** A request line that is well-formed, apart from an unknown method. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~\dA-Za-z-]{1,32}) \S+ HTTP\/1\.[01]\r\n/;
 
-/** A refusal that ends the connection: nothing after it is read. */
+/** A refusal that ends the connection; later bytes are not read. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
 }
 
-/** What is wrong with a request that the parser took, and another might read differently. */
+/** The problem of a request that this parser accepted, but another might parse differently. */
 export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | null {
-  // Node leaves out headers beyond its limit without a word; one of them may matter.
+  // Node silently drops headers beyond its limit; one of them may matter.
   if (rawHeaders.length / 2 > MAX_HEADERS) {
     const message = `Request Header Fields Too Large [limit=${MAX_HEADERS}]`;
     return { status: 431, message };
@@ -35,7 +35,7 @@ export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | n
 const HANDSHAKE_LATE = 'ERR_TLS_HANDSHAKE_TIMEOUT';
 
 export function refuseMalformed(error: ParserError, socket: Duplex): void {
-  // After a failed handshake no client could read an answer.
+  // After a failed handshake the client could not read a response.
   const isHandshake = error.code?.startsWith('ERR_SSL') === true || error.code === HANDSHAKE_LATE;
   if (error.code === 'ECONNRESET' || isHandshake || !socket.writable) {
     socket.destroy();
@@ -57,7 +57,7 @@ function methodOf(packet: Buffer | undefined): string | undefined {
   return REQUEST_LINE.exec(packet?.toString('latin1', 0, 4096) ?? '')?.[1];
 }
 
-/** CONNECT asks for a tunnel; there is none, but there is an answer. */
+/** Refuses CONNECT, since the server is not a proxy. */
 export function refuseTunnel(_request: IncomingMessage, socket: Duplex): void {
   socket.on('error', () => undefined);
   refuse(socket, '405 Method Not Allowed', 'Method CONNECT not supported');

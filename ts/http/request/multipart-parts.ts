@@ -1,6 +1,6 @@
 /**
- * The parts of an upload, one after the other, without ever holding one whole: busboy splits,
- * the consumer's pace holds back the socket.
+ * Streams the parts of an upload one after the other, without buffering a whole part. busboy splits
+ * the body, and a slow consumer slows down the socket.
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
@@ -12,12 +12,12 @@ import { BodyError, decodedBody, onEarlyEnd, watchBody } from './request-body.js
 
 const MAX_PARTS = 8;
 const MAX_PART_HEADERS = 16;
-/** A part without a file name is held whole by the parser. */
+/** The parser buffers a part without a file name completely. */
 const MAX_FIELD_BYTES = 16 * 1024 * 1024;
 const CHUNK_BYTES = 512 * 1024;
 const MAX_BOUNDARY_LENGTH = 70;
 
-/** Whether the body is multipart, and well enough formed to begin with. */
+/** Returns the problem of a content type that is not valid multipart; otherwise `null`. */
 export function multipartProblem(type: string): string | null {
   if (!/^multipart\/form-data\b/i.test(type)) {
     return 'Non-multipart POST not supported';
@@ -30,8 +30,8 @@ export function multipartProblem(type: string): string | null {
 }
 
 /**
- * Throws `BodyError` when the body ends before its last boundary, is malformed, or does not go on
- * for `stallMs`.
+ * Throws `BodyError` if the body ends before its last boundary, is malformed, or stalls for
+ * `stallMs`.
  */
 export async function* readParts(
   request: IncomingMessage,
@@ -41,7 +41,7 @@ export async function* readParts(
   const body = decodedBody(request);
   const parser = createParser(request, queue);
   const stop = watchBody(request, stallMs, (error) => parser.destroy(error));
-  // No `pipeline`: it would destroy the request, and with it the answer that says what is wrong.
+  // Not `pipeline`, which would destroy the request and with it the error response.
   parser.once('error', (error) => {
     queue.finish(bodyError(error));
   });
@@ -54,7 +54,7 @@ export async function* readParts(
   try {
     for (let part = await queue.next(); part !== null; part = await queue.next()) {
       yield { name: part.name, filename: part.filename, content: readContent(part.stream, queue) };
-      // What the consumer left unread must pass, or the next part never comes.
+      // Unread bytes of the part must be consumed, or the next part never arrives.
       part.stream.resume();
     }
   } finally {
@@ -69,7 +69,7 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
   const parser = busboy({
     headers: request.headers,
     preservePath: true,
-    // Texts as bytes: the import decodes them, and must see what is not UTF-8.
+    // Strings as raw bytes: the import decodes them, and must detect invalid UTF-8.
     defCharset: 'latin1',
     defParamCharset: 'utf8',
     highWaterMark: CHUNK_BYTES,
@@ -90,7 +90,7 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
     }
   };
   parser.on('file', (name: string | undefined, stream, info: { filename?: string }) => {
-    // A stream that breaks while it is not read must not end the process.
+    // An error on a stream without a reader must not end the process.
     stream.on('error', () => undefined);
     add({ name: name ?? '', filename: info.filename ?? null, stream });
   });
@@ -107,8 +107,8 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
 }
 
 /**
- * A part's bytes. It ends only once another part has begun or the whole body is there: a reader
- * that commits at its end must not do so for a client that is gone.
+ * Returns a part's bytes. It ends only after the next part has begun or the body is complete. A
+ * reader that commits at the end thus never commits for a client that disconnected.
  */
 async function* readContent(stream: Readable, queue: PartQueue): AsyncGenerator<Buffer> {
   try {
@@ -135,7 +135,7 @@ interface QueuedPart {
   readonly stream: Readable;
 }
 
-/** Parts found and not yet taken; busboy finds the next one while the last is being read. */
+/** Parts found but not yet consumed; busboy finds the next part while the last is being read. */
 class PartQueue {
   #parts: QueuedPart[] = [];
   #failure: BodyError | null = null;
@@ -152,7 +152,7 @@ class PartQueue {
     this.#wake?.();
   }
 
-  /** The first word counts. */
+  /** Only the first call has an effect. */
   finish(failure: BodyError | null): void {
     if (!this.#ended) {
       this.#failure = failure;
@@ -161,7 +161,7 @@ class PartQueue {
     this.#wake?.();
   }
 
-  /** No reader takes parts any more. */
+  /** Discards all parts, since no reader consumes them any more. */
   drop(): void {
     this.#dropped = true;
     for (const part of this.#parts.splice(0)) {
@@ -174,7 +174,7 @@ class PartQueue {
     return this.#parts.shift() ?? null;
   }
 
-  /** Waits for another part or the good end of the body; throws when it ends in another way. */
+  /** Waits for the next part or the complete body; throws if the body ends otherwise. */
   async followed(): Promise<void> {
     while (this.#parts.length === 0 && !this.#ended) {
       await new Promise<void>((resolve) => {

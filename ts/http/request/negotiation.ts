@@ -1,12 +1,12 @@
-/** What the client can take. */
+/** Content negotiation. */
 
 /** A content coding by its registered name. */
 export type Coding = 'zstd' | 'br' | 'gzip';
 
 /**
- * The coding of an answer to `Accept-Encoding: accepted`, or `null` for none: of those `offered`
- * the one the client rates highest, the first of equals. A coding must be asked for by name; `*`
- * is content with none.
+ * Chooses the content coding for `Accept-Encoding: accepted`, or `null` for none: the one in
+ * `offered` that the client rates highest, the first on a tie. A coding must be named explicitly;
+ * `*` accepts no coding.
  */
 export function chooseCoding<const Offered extends Coding>(
   accepted: string | readonly string[] | undefined,
@@ -16,7 +16,7 @@ export function chooseCoding<const Offered extends Coding>(
     return null;
   }
   const ratings = readRatings(typeof accepted === 'string' ? accepted : accepted.join(','));
-  // A client that rates the plain answer wants it where a coding is rated lower.
+  // If the client rates the uncompressed response, a coding with a lower rating is not used.
   let best = ratings.get('identity') ?? 0;
   let chosen: Offered | null = null;
   for (const coding of offered) {
@@ -29,7 +29,7 @@ export function chooseCoding<const Offered extends Coding>(
   return chosen;
 }
 
-/** `gzip;q=0.5, br` → each name with its quality; what cannot be read rates 0. */
+/** `gzip;q=0.5, br` → the quality of each name; an unreadable quality is 0. */
 function readRatings(header: string): Map<string, number> {
   const ratings = new Map<string, number>();
   for (const item of header.toLowerCase().split(',')) {

@@ -1,20 +1,20 @@
 /**
- * Keeps web pages of other sites away from a server that answers without a login: the Host
- * header must name this server (DNS rebinding), and a request a browser sends for another site's
- * page is refused, GET too, because GET /exec may write.
+ * Blocks web pages of other sites from a server without a login. The Host header must name this
+ * server (DNS rebinding). A request that a browser sends for another site's page is refused, even a
+ * GET, because GET /exec may write.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 export interface OriginRules {
-  /** Lower-case host names a request may ask for; `null` takes any (a login protects). */
+  /** Allowed host names in lower case; `null` allows any, because a login is required. */
   readonly hosts: ReadonlySet<string> | null;
-  /** Exact origins whose pages may call. */
+  /** Exact origins whose pages may send requests. */
   readonly corsOrigins: ReadonlySet<string>;
 }
 
 export const LOOPBACK_NAMES: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Whether the request asks for this server; missing and repeated Host headers do not. */
+/** Whether the Host header names this server; a missing or repeated header does not. */
 export function hostAllowed(request: IncomingMessage, rules: OriginRules): boolean {
   if (countHeader(request, 'host') > 1) {
     return false;
@@ -26,7 +26,7 @@ export function hostAllowed(request: IncomingMessage, rules: OriginRules): boole
   return authority !== null && rules.hosts.has(authority.host);
 }
 
-/** Whether a browser sent this for a page of ours (or no browser sent it). */
+/** Whether the request comes from a page of this server, or not from a browser. */
 export function pageAllowed(headers: IncomingHttpHeaders, rules: OriginRules): boolean {
   const { origin, referer } = headers;
   if (origin !== undefined) {
@@ -39,7 +39,7 @@ export function pageAllowed(headers: IncomingHttpHeaders, rules: OriginRules): b
   return referer === undefined || sameHost(referer, headers.host);
 }
 
-/** How often a header was sent; Node keeps the first of some. */
+/** Counts occurrences of a header; for some headers Node keeps only the first. */
 export function countHeader(request: IncomingMessage, name: string): number {
   let count = 0;
   for (let index = 0; index < request.rawHeaders.length; index += 2) {
@@ -54,7 +54,10 @@ interface Authority {
   readonly port: string | null;
 }
 
-/** `Name:9000`, `name.`, `[::1]:9000`; anything else, user information too, is `null`. */
+/**
+ * Parses `Name:9000`, `name.` or `[::1]:9000`; `null` for anything else, including user
+ * information.
+ */
 function parseAuthority(text: string): Authority | null {
   const match = /^(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9_.-]*))(?::(\d{1,5}))?$/i.exec(text);
   if (match?.[1] === undefined || Number(match[2] ?? 0) > 65_535) {

@@ -1,14 +1,14 @@
 /**
- * Query strings and form bodies: the last of repeated names wins, `+` is a space, text is strict
- * UTF-8. Names are data from outside: a `Map`, never an object.
+ * Query strings and form bodies. The last of repeated names wins, `+` is a space, and text is
+ * strict UTF-8. Names are untrusted input: stored in a `Map`, never an object.
  */
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Characters of what the language's own decoder is quicker with. */
+/** Maximum characters for which the built-in decoder is faster. */
 const MAX_AT_ONCE = 4096;
 
-/** The words of a switch in lower case; all but `true` leave it off. */
+/** Valid switch values in lower case; only `true` enables a switch. */
 const SWITCH_VALUES: ReadonlySet<string> = new Set(['', 'true', 'false', '1', '0']);
 
 export class Parameters {
@@ -19,14 +19,14 @@ export class Parameters {
     return this.#values.get(name);
   }
 
-  /** Only `true` counts, in any letter case; `1` is false. */
+  /** Only `true`, in any case, enables it; `1` does not. */
   isTrue(name: string): boolean {
     return this.#values.get(name)?.toLowerCase() === 'true';
   }
 
-  /** What is wrong with the first of these switches that is neither on nor off; `null` if none. */
+  /** Returns the error for the first invalid switch; `null` if all are valid. */
   wrongSwitch(names: readonly string[]): string | null {
-    // Most requests bring nothing but a statement.
+    // Most requests contain only a statement.
     if (this.#values.size > 1) {
       for (const name of names) {
         const value = this.#values.get(name) ?? '';
@@ -38,7 +38,7 @@ export class Parameters {
     return null;
   }
 
-  /** Whether the value's bytes are not UTF-8. */
+  /** Whether the value is not valid UTF-8. */
   isInvalid(name: string): boolean {
     return this.#invalid.has(name);
   }
@@ -47,7 +47,7 @@ export class Parameters {
     this.#values.set(name, value);
   }
 
-  /** Adds the pairs of `a=b&c=d`; `encoded` holds one byte per character. */
+  /** Adds the pairs of `a=b&c=d`; `encoded` has one byte per character. */
   addEncoded(encoded: string): void {
     let from = 0;
     while (from < encoded.length) {
@@ -84,7 +84,7 @@ function decode(encoded: string): { text: string; valid: boolean } {
     try {
       return { text: decodeURIComponent(encoded.replaceAll('+', ' ')), valid: true };
     } catch {
-      // What is wrong is found below.
+      // Errors are handled below.
     }
   }
   const bytes = percentDecode(encoded);
@@ -107,7 +107,7 @@ function hexDigit(code = 0): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
 }
 
-/** A plus is a space; `null` for `%zz` and cut-off escapes. */
+/** Decodes a plus to a space; `null` for `%zz` and truncated escapes. */
 function percentDecode(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'latin1');
   let at = 0;
@@ -119,7 +119,7 @@ function percentDecode(text: string): Buffer | null {
       at += 1;
       continue;
     }
-    // Writing stays behind reading: an escape is three bytes long.
+    // Decoding in place is safe: an escape is three bytes long.
     const value = 16 * hexDigit(bytes[at + 1]) + hexDigit(bytes[at + 2]);
     if (Number.isNaN(value)) {
       return null;

@@ -1,30 +1,33 @@
-/** What a server's requests are made as: which are upgrades, and when a body is asked for. */
+/**
+ * The request class of the server: decides which requests are upgrades, and when to request the
+ * body.
+ */
 import { IncomingMessage, type ServerResponse } from 'node:http';
 
-/** Those that do not ask for a WebSocket stay requests. */
+/** A request whose upgrade is not to a WebSocket is processed as a plain request. */
 export class PlainRequest extends IncomingMessage {
   #asksForUpgrade = false;
-  /** Sends `100 Continue`; null where the client has it, or does not wait for it. */
+  /** Sends `100 Continue`; `null` if that was sent, or the client does not wait for it. */
   #invite: (() => void) | null = null;
 
-  /** Node reads it before it looks for a body; other upgrades (`h2c`) are never granted. */
+  /** Node reads this before it looks for a body. Other upgrades (`h2c`) are never granted. */
   get upgrade(): boolean {
     return this.#asksForUpgrade && (this.method === 'CONNECT' || asksForWebSocket(this));
   }
 
   set upgrade(asks: boolean | null) {
-    // Node's own constructor sets it before there are fields.
+    // Node's constructor sets it before the private fields exist.
     if (#asksForUpgrade in this) {
       this.#asksForUpgrade = asks === true;
     }
   }
 
-  /** Whether the client holds its body back until it receives `100 Continue`. */
+  /** Whether the client waits for `100 Continue` before it sends the body. */
   get holdsBody(): boolean {
     return this.#invite !== null;
   }
 
-  /** The first read of the body sends `100 Continue`, unless the client has its answer. */
+  /** The first read of the body sends `100 Continue`, unless the response was already sent. */
   inviteWhenRead(response: ServerResponse): void {
     this.#invite = () => {
       if (!response.headersSent) {
@@ -38,7 +41,7 @@ export class PlainRequest extends IncomingMessage {
     super._read(size);
   }
 
-  /** Called with each piece that comes: a client that did not wait goes on as any other. */
+  /** Called for each chunk received: a client that does not wait is handled like any other. */
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
     this.#continue();
     return super.push(chunk, encoding);
@@ -50,17 +53,17 @@ export class PlainRequest extends IncomingMessage {
   }
 }
 
-/** Whether its client may still send a body or not, so that no request can follow it. */
+/** Whether it is unknown if the client will send a body, so that no further request can follow. */
 export function holdsBody(request: IncomingMessage): boolean {
   return request instanceof PlainRequest && request.holdsBody;
 }
 
-/** Whether an upgrade to a WebSocket is asked for. */
+/** Whether the request is for a WebSocket upgrade. */
 function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket';
 }
 
-/** Whether a request says that a body follows its head. */
+/** Whether the request headers announce a body. */
 export function announcesBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }

@@ -1,16 +1,18 @@
-/** A body that is a file itself (`curl -T`, `--data-binary`), as the one part of an import. */
+/**
+ * A request body that is itself a file (`curl -T`, `--data-binary`), as the only part of an import.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 
 import type { ImportPart } from '../../ingest/index.js';
 import { BodyError, decodedBody, watchBody } from './request-body.js';
 
-/** Whether a body of this type is a file; `curl` calls one a form by default. */
+/** Whether a body of this type is a file. By default `curl` labels it as a form. */
 export function isRawBody(type: string): boolean {
   return !/^multipart\//i.test(type);
 }
 
-/** The bytes themselves, under the same rules; what is left unread is the caller's. */
+/** The raw bytes, under the same rules; the caller must consume any unread remainder. */
 export async function* readContent(
   request: IncomingMessage,
   stallMs: number,
@@ -25,8 +27,8 @@ export async function* readContent(
 }
 
 /**
- * Throws `BodyError` when the body ends early or does not go on for `stallMs`. It ends only with
- * the whole body: its reader commits then.
+ * Throws `BodyError` if the body ends early or stalls for `stallMs`. It ends only after the
+ * complete body, because its reader then commits.
  */
 export async function* readRawBody(
   request: IncomingMessage,
@@ -38,14 +40,14 @@ export async function* readRawBody(
     yield await Promise.resolve({ name: 'data', filename: null, content: contentOf(body) });
   } finally {
     stop();
-    // What was left unread must pass, or the answer is lost.
+    // The unread remainder must be consumed, or the response is lost.
     request.resume();
   }
 }
 
 async function* contentOf(body: Readable): AsyncGenerator<Buffer> {
   try {
-    // A reader that gives up has an answer to send: the connection stays.
+    // A reader that stops early still sends a response, so the connection must stay open.
     for await (const chunk of body.iterator({ destroyOnReturn: false })) {
       yield chunk as Buffer;
     }

@@ -1,6 +1,6 @@
 /**
- * Request bodies: a body that stops coming is given up; time in which we do not read is not the
- * client's. Small ones are read whole in `small-body.ts`.
+ * Request bodies: a stalled body is abandoned, but time in which the server does not read does not
+ * count. Small bodies are read completely in `small-body.ts`.
  */
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform, type TransformCallback } from 'node:stream';
@@ -9,12 +9,12 @@ import { createGunzip } from 'node:zlib';
 import { inflatesTooFar } from '../../ingest/index.js';
 import { slotOf } from '../../sockets/index.js';
 
-/** After this time a body must have come at `MIN_BYTES_PER_SECOND` on average. */
+/** After this time a body must have arrived at `MIN_BYTES_PER_SECOND` on average. */
 const GRACE_MS = 60_000;
 const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1_000;
 
-/** A body that cannot be taken; the message is for the client. */
+/** A body that is refused; the message is for the client. */
 export class BodyError extends Error {
   override readonly name = 'BodyError';
   readonly status: number;
@@ -26,9 +26,9 @@ export class BodyError extends Error {
 }
 
 /**
- * Watches a body until it is complete and calls `stalled` once when no byte came for `stallMs`, or
- * too few altogether, or the server stops; the function that comes back ends the watch. The
- * connection stays as it is: there is an answer to give.
+ * Watches a body until it is complete. Calls `stalled` once if no byte arrives for `stallMs`, the
+ * average rate is too low, or the server stops. The returned function ends the watch. The
+ * connection stays open, because a response must be sent.
  */
 export function watchBody(
   request: IncomingMessage,
@@ -72,7 +72,7 @@ export function watchBody(
   return stop;
 }
 
-/** The body, inflated where it came as gzip; other encodings are refused. */
+/** Returns the body, decompressed from gzip if necessary; other encodings are refused. */
 export function decodedBody(request: IncomingMessage): Readable {
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
   switch (encoding) {
@@ -96,7 +96,7 @@ function inflate(request: IncomingMessage): Readable {
       done(tooFar ? new BodyError(413, 'request body inflates too far') : null, chunk);
     },
   });
-  // What breaks in front breaks what follows; nothing breaks the request, which has an answer.
+  // Errors propagate to later streams but never to the request, which still needs a response.
   gunzip.on('error', (error) => cap.destroy(error));
   cap.on('error', () => {
     request.unpipe(gunzip);
@@ -108,7 +108,7 @@ function inflate(request: IncomingMessage): Readable {
   return cap;
 }
 
-/** Calls `broken` when the client goes away before the end of the body. */
+/** Calls `broken` if the client disconnects before the end of the body. */
 export function onEarlyEnd(request: IncomingMessage, broken: (error: Error) => void): void {
   const check = (): void => {
     if (!request.complete) {

@@ -1,9 +1,9 @@
 /**
- * The `limit` parameter, which `/exec` and `/exp` read differently: `/exec` counts from 1 and
- * includes both ends, `/exp` counts from 0 and leaves the end out. No value is refused.
+ * The `limit` parameter, which has two meanings. `/exec` counts from 1 and includes both ends;
+ * `/exp` counts from 0 and excludes the end. No value is refused.
  */
 
-/** What `ExecuteOptions` takes; absent members mean no limit. */
+/** Members of `ExecuteOptions`; absent members mean no limit. */
 export interface RowRange {
   readonly skip?: number;
   readonly take?: number;
@@ -12,7 +12,7 @@ export interface RowRange {
 
 const ALL: RowRange = {};
 
-/** `2` rows 1–2, `2,4` rows 2–4; values below 1 become 1, a reversed pair is one row. */
+/** `2` means rows 1–2, `2,4` rows 2–4; values below 1 become 1, and a reversed pair is one row. */
 export function execRange(limit: string | undefined): RowRange {
   if (limit === undefined) {
     return ALL;
@@ -31,7 +31,9 @@ export function execRange(limit: string | undefined): RowRange {
   return { skip: low - 1, take: high - low + 1 };
 }
 
-/** `2` the first two, `1,3` rows 1 and 2, `-2` the last two, `-3,-1` counted from the end. */
+/**
+ * `2` means the first two rows, `1,3` rows 1 and 2, `-2` the last two; `-3,-1` counts from the end.
+ */
 export function expRange(limit: string | undefined): RowRange {
   const bounds = (limit ?? '').split(',');
   const low = parseWhole(bounds[0] ?? '');

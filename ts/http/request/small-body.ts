@@ -1,6 +1,6 @@
 /**
- * Small bodies, read whole by koa-body under the limit of their route. Nothing goes to files, what
- * is over the limit is not held, and errors have this server's texts.
+ * Small bodies, read completely by koa-body within the limit of their route. Nothing is written to
+ * files, data over the limit is not buffered, and errors have this server's messages.
  */
 import type { Part } from 'formidable';
 import type { Context } from 'koa';
@@ -34,7 +34,7 @@ async function take(context: HttpContext, { kind, limitBytes }: SmallBody): Prom
   return true;
 }
 
-/** Adds the fields of a form to the parameters of the address; the form's win. */
+/** Adds form fields to the URL parameters; form fields win. */
 async function readForm(context: HttpContext, limitBytes: number): Promise<void> {
   const type = context.headers['content-type']?.toLowerCase() ?? '';
   const { parameters } = context.state;
@@ -47,7 +47,7 @@ async function readForm(context: HttpContext, limitBytes: number): Promise<void>
   }
   const bytes = await readBytes(context, limitBytes);
   if (type.startsWith('application/x-www-form-urlencoded')) {
-    // As the query string is read: strict UTF-8, the last of repeated names.
+    // Parsed like the query string: strict UTF-8, the last of repeated names wins.
     parameters.addEncoded(bytes.toString('latin1'));
   } else if (bytes.length > 0) {
     throw new BodyError(415, 'expected application/x-www-form-urlencoded or multipart/form-data');
@@ -58,7 +58,7 @@ async function readBytes(context: HttpContext, limitBytes: number): Promise<Buff
   return (await read(context, 'bytes', limitBytes)) as Buffer;
 }
 
-/** What koa-body makes of a body that goes on, and ends. */
+/** Reads a complete body with koa-body; a body that stalls or ends early is an error. */
 async function read(context: HttpContext, coding: Coding, limitBytes: number): Promise<unknown> {
   const { req, method, state } = context;
   if (Number(req.headers['content-length'] ?? 0) > limitBytes) {
@@ -66,7 +66,7 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
   }
   library ??= await import('koa-body');
   const make = library.koaBody;
-  // What koa-body reads of Koa's context, which hot routes do without.
+  // The members of Koa's context that koa-body reads; hot routes have no Koa context.
   const request: { body?: unknown } = {};
   const is = (types: readonly string[]): boolean => types.includes(coding);
   const asked = { req, method, request, is } as unknown as Context;
@@ -80,7 +80,7 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
           : multipartParser(make, limitBytes, reject);
       onEarlyEnd(req, reject);
       parse(asked, NEXT).then(resolve, reject);
-      // A body that came with its head needs no watch.
+      // A body that arrived with its headers needs no watch.
       late = setImmediate(() => {
         stop = watchBody(req, state.timeouts.bodyMs, reject);
       });
@@ -95,15 +95,15 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
 }
 
 type KoaBody = typeof koaBody;
-/** Loaded at the first body: what it brings along would make every start a quarter longer. */
+/** Loaded for the first body: its dependencies would make every startup a quarter slower. */
 let library: { readonly koaBody: KoaBody } | undefined;
 const NEXT = (): Promise<void> => Promise.resolve();
 
 const NOTHING = { json: false, text: false, urlencoded: false, multipart: false };
-/** By limit. */
+/** Parsers by limit. */
 const bytesParsers = new Map<number, Parse>();
 
-/** To koa-body it is a text in no encoding. */
+/** koa-body treats the body as text without an encoding. */
 function bytesParser(make: KoaBody, limitBytes: number): Parse {
   let parse = bytesParsers.get(limitBytes);
   if (parse === undefined) {
@@ -114,7 +114,7 @@ function bytesParser(make: KoaBody, limitBytes: number): Parse {
   return parse;
 }
 
-/** Fields are kept, the first of too many; files pass unread. */
+/** Fields are kept, up to a maximum number; files are skipped. */
 function multipartParser(
   make: KoaBody,
   limitBytes: number,
@@ -131,7 +131,7 @@ function multipartParser(
     });
     if (part.originalFilename === null && fields < MAX_FIELDS) {
       fields += 1;
-      // Otherwise it would be taken for a file, and written to one.
+      // Otherwise koa-body would treat it as a file, and write it to disk.
       part.mimetype = null;
       keep(part);
     }
@@ -144,7 +144,7 @@ function tooLarge(limitBytes: number): BodyError {
   return new BodyError(413, `request body is too large [limit=${limitBytes}]`);
 }
 
-/** What the library says, in our words. */
+/** Converts koa-body's errors to this server's messages. */
 function bodyError(error: unknown, coding: Coding, limitBytes: number): BodyError {
   if (error instanceof BodyError) {
     return error;

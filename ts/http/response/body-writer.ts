@@ -1,6 +1,6 @@
 /**
- * Writes an answer of unknown length: one chunk at a time, each only when the socket took the
- * one before. A client that goes away, or stops reading, ends the answer.
+ * Writes a response of unknown length. Each chunk is written only after the socket accepted the
+ * previous one. A client that disconnects, or stops reading, ends the response.
  */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -11,16 +11,16 @@ import { slotOf } from '../../sockets/index.js';
 import { type Compressor, createCompressor } from './compression.js';
 import type { Coding } from '../request/negotiation.js';
 
-/** How often it is looked whether the client takes anything. */
+/** Number of checks per stall timeout. */
 const STALL_CHECKS = 12;
 
 /**
- * Between the last bytes of a broken answer and the end of its connection. A browser that learns
- * of both at once forgets what its page has not read yet, the reason among it.
+ * Delay between the last bytes of a failed response and the end of its connection. A browser that
+ * receives both together discards unread data, including the error.
  */
 const LAST_WORDS_MS = 250;
 
-/** The client closed its connection; nothing is left to answer. */
+/** The client closed its connection, so no response is needed. */
 export class ClientGone extends Error {
   override readonly name = 'ClientGone';
 
@@ -36,8 +36,8 @@ export class BodyWriter {
   readonly #stallMs: number;
 
   /**
-   * The head must be set before; a `coding` adds `Content-Encoding`. A client that takes nothing
-   * for `stallMs` is gone.
+   * Headers must be set before; a `coding` adds `Content-Encoding`. A client that accepts no bytes
+   * for `stallMs` counts as gone.
    */
   constructor(response: ServerResponse, coding: Coding | null, stallMs: number) {
     this.#response = response;
@@ -53,7 +53,10 @@ export class BodyWriter {
     this.#sink = this.#compressor ?? response;
   }
 
-  /** Resolves when more may come; rejects with `ClientGone`, or `Closed` when the server stops. */
+  /**
+   * Resolves when more may be written. Rejects with `ClientGone`, or with `Closed` if the server
+   * stops.
+   */
   async write(bytes: Buffer | string): Promise<void> {
     if (this.#response.destroyed) {
       throw new ClientGone();
@@ -67,7 +70,7 @@ export class BodyWriter {
     this.#sink.end(bytes);
   }
 
-  /** Sends `bytes`, then closes without the chunk that would say "complete". */
+  /** Sends `bytes`, then closes without the final chunk, so that the response is not complete. */
   async cut(bytes: string): Promise<void> {
     const closing = once(this.#response, 'close');
     this.#sink.write(bytes, () => {
@@ -108,7 +111,7 @@ export class BodyWriter {
   }
 }
 
-/** Destroys a response whose socket takes no byte for `stallMs`. */
+/** Destroys a response whose socket accepts no bytes for `stallMs`. */
 function watchStall(response: ServerResponse, stallMs: number, gone: () => void): NodeJS.Timeout {
   let waiting = response.socket?.writableLength ?? 0;
   let since = performance.now();

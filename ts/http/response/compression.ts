@@ -1,4 +1,4 @@
-/** How answers are compressed: streams as they come, short answers as a whole. */
+/** Response compression: streamed, or for short responses at once. */
 import type { IncomingMessage } from 'node:http';
 import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
@@ -7,13 +7,13 @@ import * as zlib from 'node:zlib';
 import { chooseCoding, type Coding } from '../request/negotiation.js';
 import type { HttpContext } from '../route.js';
 
-/** A stream that compresses; `flush` hands on what it holds back. */
+/** A compressing stream; `flush` sends its buffered data. */
 export type Compressor = Transform & { flush(done: () => void): void };
 
-/** Shorter answers gain nothing. */
+/** Shorter responses do not benefit. */
 export const MIN_COMPRESSED_BYTES = 1024;
 
-/** Node has zstd since 22.15; before, it is not offered. */
+/** Node has zstd since 22.15; in older versions it is not offered. */
 interface Zstd {
   readonly createZstdCompress?: (options: object) => Compressor;
   readonly constants: { readonly ZSTD_c_compressionLevel?: number };
@@ -22,13 +22,13 @@ const { createZstdCompress, constants: zstdConstants } = zlib as unknown as Zstd
 
 const { BROTLI_PARAM_QUALITY, Z_BEST_SPEED } = zlib.constants;
 
-/** Fast ones first: a client on the same machine must not wait for the last few percent. */
+/** Fastest first: a client on the same machine should not wait for the last few percent. */
 const STREAMED: readonly Coding[] =
   createZstdCompress === undefined ? ['gzip', 'br'] : ['zstd', 'gzip', 'br'];
 
 const gzip = promisify<zlib.InputType, zlib.ZlibOptions, Buffer>(zlib.gzip);
 
-/** What an answer made for one client is compressed with. */
+/** The coding for a response that is produced once. */
 export function streamedCoding(request: IncomingMessage): Coding | null {
   return chooseCoding(request.headers['accept-encoding'], STREAMED);
 }
@@ -49,7 +49,7 @@ export function createCompressor(coding: Coding): Compressor {
   }
 }
 
-/** Sets a body that is there as a whole, compressed where the client asks and it gains. */
+/** Sets a complete body, compressed if the client accepts it and the body is large enough. */
 export async function setBody(context: HttpContext, body: Buffer): Promise<void> {
   const worthIt = body.length >= MIN_COMPRESSED_BYTES && context.method !== 'HEAD';
   if (worthIt && chooseCoding(context.req.headers['accept-encoding'], ['gzip']) === 'gzip') {

@@ -1,9 +1,9 @@
-/** `Content-Disposition: attachment` with a name no client can misread. */
+/** `Content-Disposition: attachment` with an unambiguous file name. */
 
 const MAX_NAME_LENGTH = 200;
 
 export function contentDisposition(name: string): string {
-  // Quotes, backslashes and path separators would end the name or lead out of a folder.
+  // Quotes and backslashes could end the name, and path separators could leave the directory.
   const safe = name.replace(/[\u0000-\u001f\u007f"\\/]/g, '_').slice(-MAX_NAME_LENGTH);
   const ascii = safe.replace(/[^\x20-\x7e]/g, '_');
   const header = `attachment; filename="${ascii}"`;

@@ -1,4 +1,4 @@
-/** How files are compressed that are sent again and again: once, and as far as it goes. */
+/** Compression of files that are sent repeatedly: once, at the highest level. */
 import * as zlib from 'node:zlib';
 
 import type { Coding } from '../request/negotiation.js';
@@ -7,7 +7,7 @@ const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT } = zlib.constants;
 const BROTLI_QUALITY_ONCE = 9;
 const GZIP_LEVEL_ONCE = 9;
 
-/** The forms of a file that is sent again and again. */
+/** The codings of a file that is sent repeatedly. */
 export type FileCoding = Exclude<Coding, 'zstd'>;
 export const FILE_CODINGS: readonly FileCoding[] = ['br', 'gzip'];
 

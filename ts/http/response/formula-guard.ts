@@ -1,12 +1,12 @@
 /**
- * Texts of a CSV file that a spreadsheet would take for formulas: an apostrophe before them, which
- * such programs leave out again. Asked for, because it changes what is exported.
+ * Prefixes CSV strings that a spreadsheet would read as formulas with an apostrophe, which
+ * spreadsheets remove. Only on request, because it changes the exported data.
  */
 
 const QUOTE = 0x22;
 const LINE_END = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-/** = + - @, tab, carriage return, NUL: what a formula begins with, or hides behind. */
+/** = + - @, tab, carriage return, NUL: characters that start a formula, or precede a hidden one. */
 const BEGINNINGS: ReadonlySet<number> = new Set([
   0x3d,
   0x2b,
@@ -18,25 +18,25 @@ const BEGINNINGS: ReadonlySet<number> = new Set([
 ]);
 const APOSTROPHE = Buffer.from("'");
 
-/** The place of the next byte. */
+/** The parser state before the next byte. */
 type Place = 'start' | 'quoted start' | 'quoted' | 'plain';
 
 export class FormulaGuard {
   readonly #isText: readonly boolean[];
   readonly #delimiter: number;
-  /** In the header every field is a text. */
+  /** In the header every field is a string. */
   #isHeader: boolean;
   #column = 0;
   #place: Place = 'start';
 
-  /** `isText`: by column. */
+  /** `isText`: whether each column is a string. */
   constructor(isText: readonly boolean[], delimiter: string, header: boolean) {
     this.#isText = isText;
     this.#delimiter = delimiter.charCodeAt(0);
     this.#isHeader = header;
   }
 
-  /** The next bytes of the file; fields may be cut anywhere. */
+  /** Processes the next bytes of the file; fields may span calls. */
   guard(bytes: Buffer): Buffer {
     const pieces: Buffer[] = [];
     let from = 0;
@@ -51,10 +51,10 @@ export class FormulaGuard {
     return pieces.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(from)]);
   }
 
-  /** Whether a formula would begin with this byte. */
+  /** Whether a formula would start with this byte. */
   #begins(byte: number): boolean {
     const isStart = this.#place === 'start' || this.#place === 'quoted start';
-    // Without quotes around them these end the field.
+    // Outside quotes, these bytes end the field.
     const ends = byte === this.#delimiter || byte === CARRIAGE_RETURN;
     const isEnd = this.#place === 'start' && ends;
     const isText = this.#isHeader || this.#isText[this.#column] === true;
@@ -65,7 +65,7 @@ export class FormulaGuard {
     if (this.#place === 'quoted start' || this.#place === 'quoted') {
       this.#place = byte === QUOTE ? 'plain' : 'quoted';
     } else if (byte === QUOTE) {
-      // After a quote that seemed to end the field, it was one of the field's own.
+      // After a quote that seemed to end the field: an escaped quote inside the field.
       this.#place = this.#place === 'start' ? 'quoted start' : 'quoted';
     } else if (byte === this.#delimiter) {
       this.#column += 1;

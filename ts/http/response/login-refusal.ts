@@ -1,10 +1,10 @@
-/** How a login that came to nothing is answered: status, challenges, and a text for people. */
+/** Responses to failed logins: status, challenges and a message. */
 import type { Authenticator, Login } from '../../auth/index.js';
 import { answer, answerText, type HttpContext, JSON_TYPE } from '../route.js';
 
 const BASIC = 'Basic realm="tidemark", charset="UTF-8"';
 
-/** Two credentials: it is unclear which are meant. */
+/** Refuses a request with two sets of credentials, which is ambiguous. */
 export function refuseTwice(context: HttpContext, { challenges }: Authenticator): void {
   if (challenges.bearer) {
     context.set(
@@ -22,7 +22,7 @@ export function refuseLogin(
 ): void {
   switch (login.kind) {
     case 'unavailable':
-      // Not 401: clients would take the login for refused and forget it.
+      // Not 401: clients would discard their login.
       context.set('Retry-After', String(login.seconds));
       answerText(context, 503, 'Service Unavailable: the identity provider does not answer');
       return;
@@ -50,7 +50,7 @@ export function refuseLogin(
   }
 }
 
-/** In the form of a statement's error. */
+/** Responds in the format of a statement error. */
 function forbid(context: HttpContext, error: string): void {
   const query = context.state.parameters.get('query') ?? '';
   answer(context, 403, JSON_TYPE, JSON.stringify({ query, error, position: 0 }));
@@ -65,8 +65,8 @@ function challenge(
   if (challenges.bearer) {
     headers.push(error === undefined ? 'Bearer realm="tidemark"' : bearer('invalid_token', error));
   }
-  // A browser that sees this one asks for a password by itself, and sends it along for pages of
-  // other sites ever after: only programs get it.
+  // Only programs receive this challenge: a browser would prompt for a password, and then send it
+  // with requests from other sites' pages too.
   const browser = Object.keys(context.headers).some((name) => name.startsWith('sec-fetch-'));
   if (challenges.basic && !browser && !context.get('Accept').includes('text/html')) {
     headers.push(BASIC);
@@ -76,7 +76,7 @@ function challenge(
   }
 }
 
-/** `description` is ours: no quotes, nothing a client sent. */
+/** `description` must come from this server: no quotes, no client input. */
 function bearer(error: string, description: string): string {
   return `Bearer realm="tidemark", error="${error}", error_description="${description}"`;
 }

@@ -1,4 +1,4 @@
-/** What `/exec` and `/exp` share: reading the request, refusing texts, running to the end. */
+/** Shared by `/exec` and `/exp`: reads the request, refuses invalid statements, runs to the end. */
 import {
   asDatabaseError,
   DatabaseError,
@@ -26,7 +26,7 @@ import {
 
 export const BAD_UTF8 = 'Bad UTF8 encoding in query text';
 
-/** A statement has at most 16 M characters. */
+/** A statement has at most 16 M characters; the form adds its overhead. */
 export const STATEMENT_FORM: SmallBody = { kind: 'form', limitBytes: 17 * 1024 * 1024 };
 
 export function openSession(
@@ -37,7 +37,7 @@ export function openSession(
   return sessions.open(principalOf(context, readOnly), false, statements.http);
 }
 
-/** Who asks, for what runs without a session. */
+/** The principal of a request, for operations without a session. */
 export function principalOf({ state }: HttpContext, readOnly: boolean): Principal {
   const { identity } = state;
   return identity === null
@@ -45,14 +45,14 @@ export function principalOf({ state }: HttpContext, readOnly: boolean): Principa
     : { name: identity.name, readOnly, identity };
 }
 
-/** The statement of a request, whose time begins. */
+/** Returns the statement of a request, and starts its timer. */
 export function noteStatement({ state }: HttpContext): string {
   const text = state.parameters.get('query') ?? '';
   state.statement = { text, sinceMs: performance.now() };
   return text;
 }
 
-/** By `Statement-Timeout`, in milliseconds; what cannot be read counts as absent. */
+/** Limits from `Statement-Timeout`, in milliseconds; an invalid value counts as absent. */
 export function statementBounds(context: HttpContext): TimeBounds {
   const text = context.get('Statement-Timeout').trim();
   const timeoutMs = /^\d{1,15}$/.test(text) ? Number(text) : 0;
@@ -60,15 +60,15 @@ export function statementBounds(context: HttpContext): TimeBounds {
   return timeBounds(timeoutMs > 0 ? timeoutMs : undefined, sinceMs);
 }
 
-/** `{"query":…,"error":…,"position":…}`; a `null` position is left out. */
+/** `{"query":…,"error":…,"position":…}`; a `null` position is omitted. */
 export function errorBody(query: string, message: string, position: number | null): string {
   const fields = position === null ? {} : { position };
   return JSON.stringify({ query, error: message, ...fields });
 }
 
 /**
- * Where an error is in the statement's text. Clients know 0 for a value of a row that does not
- * convert; those that ask get the place of what was to be converted.
+ * Position of an error in the SQL text. For a row value that cannot be converted, clients expect 0;
+ * those that request it get the position of the converted expression.
  */
 export function positionOf(context: HttpContext, { code, start = 0 }: DatabaseError): number {
   const isShown = code !== 'InvalidCell' || context.state.parameters.isTrue('exactPosition');
@@ -91,7 +91,7 @@ export function refuse(context: HttpContext, message: string, position = 0): voi
   answer(context, 400, JSON_TYPE, body);
 }
 
-/** The statement that a request brings; `null` when it has none and was answered so. */
+/** Returns the statement of a request; `null` if it has none and the error was sent. */
 export function readStatement(context: HttpContext, keepAlive: string): string | null {
   const { parameters } = context.state;
   const text = noteStatement(context);
@@ -107,13 +107,13 @@ export function readStatement(context: HttpContext, keepAlive: string): string |
   return text;
 }
 
-/** Clients test for this answer, quoted position and all. */
+/** Clients test for exactly this response, including the quoted position. */
 export function answerEmpty(context: HttpContext, text: string): void {
   const body = JSON.stringify({ error: 'empty query', query: text, position: '0' });
   answer(context, 200, JSON_TYPE, body);
 }
 
-/** A column as the answers describe it. */
+/** JSON description of a column. */
 export function columnJson(column: ResultColumn | undefined): string {
   if (column === undefined) {
     return '{}';
@@ -123,12 +123,15 @@ export function columnJson(column: ResultColumn | undefined): string {
   return JSON.stringify({ name: reportedName(name), type, ...array });
 }
 
-/** A name with a dot has quotes around it in the text forms of HTTP. */
+/** Text formats over HTTP quote a name that contains a dot. */
 function reportedName(name: string): string {
   return name.includes('.') ? `"${name}"` : name;
 }
 
-/** Refuses a statement with placeholders, which have no values here; false when it has none. */
+/**
+ * Refuses a statement with placeholders, for which there are no values; returns false if it has
+ * none.
+ */
 export function refusePlaceholders(context: HttpContext, statement: PreparedStatement): boolean {
   if (statement.description.parameters.length === 0) {
     return false;
@@ -137,13 +140,13 @@ export function refusePlaceholders(context: HttpContext, statement: PreparedStat
   if (mark === null) {
     refuse(context, 'bind variable service is not provided');
   } else {
-    // Without values a question mark is a name like any other.
+    // Without values, a question mark is treated as a name.
     refuse(context, 'Invalid column: ?', mark);
   }
   return true;
 }
 
-/** Reads a reply to its end when its rows are not wanted. */
+/** Reads a reply to its end, and discards its rows. */
 export async function finish(reply: ExecuteReply): Promise<Summary> {
   if (reply.summary !== null) {
     return reply.summary;
@@ -153,12 +156,12 @@ export async function finish(reply: ExecuteReply): Promise<Summary> {
     throw new DatabaseError({ code: 'Internal', message: 'a reply without rows and without end' });
   }
   while ((await stream.next()) !== null) {
-    // Rows that were not asked for.
+    // Discard the rows.
   }
   return stream.summary();
 }
 
-/** Binds a statement, and ends that with its time or when the client goes away. */
+/** Binds a statement; aborts if its time is over or the client disconnects. */
 export async function prepareWhileConnected(
   context: HttpContext,
   session: Session,
@@ -178,8 +181,8 @@ export async function prepareWhileConnected(
 }
 
 /**
- * Runs `work` and cancels what it runs when the client goes away: the statement while its first
- * rows are awaited, the stream afterwards.
+ * Runs `work`, and cancels it if the client disconnects: the statement while the first rows are
+ * awaited, afterwards the stream.
  */
 export async function whileConnected<T>(
   context: HttpContext,

@@ -1,6 +1,6 @@
 /**
- * The console's files: read once at the start into a fixed map, so that no request ever becomes
- * a path.
+ * The console's files, read at startup into a fixed map. A request path is never used as a file
+ * path.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,16 +10,16 @@ import { compressFile, type FileCoding } from './file-compression.js';
 
 export interface StaticFile {
   readonly body: Buffer;
-  /** `null` for what does not shrink. */
+  /** `null` if the file does not compress. */
   readonly compressed: ((coding: FileCoding) => Buffer) | null;
   readonly type: string;
-  /** With quotes. */
+  /** Including quotes. */
   readonly etag: string;
-  /** The name carries a hash of the content. */
+  /** Whether the name contains a hash of the content. */
   readonly immutable: boolean;
 }
 
-/** Request path, for instance `/assets/main.js`, to file. */
+/** Files by request path, for instance `/assets/main.js`. */
 export type StaticFiles = ReadonlyMap<string, StaticFile>;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -37,12 +37,12 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 const COMPRESSED = new Set(['.html', '.js', '.mjs', '.css', '.json', '.svg', '.txt']);
-/** What browsers show that ask for `/favicon.ico` without reading the page. */
+/** Served to browsers that request `/favicon.ico` without reading the page. */
 const ICON = /^\/assets\/icon\b.*\.svg$/;
 const HASHED_NAME = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
 const MIN_COMPRESSED_BYTES = 1024;
 
-/** No files when there is no such directory: a server without its console. */
+/** Returns no files if the directory does not exist: a server without the console. */
 export function loadStaticFiles(directory: string): StaticFiles {
   const files = new Map<string, StaticFile>();
   for (const path of listFiles(directory)) {
@@ -84,7 +84,7 @@ function readStaticFile(location: string, path: string): StaticFile {
   };
 }
 
-/** Made when first asked for: a start does not wait for it. */
+/** Compresses on first use, so that startup does not wait. */
 function onceEach(make: (coding: FileCoding) => Buffer): (coding: FileCoding) => Buffer {
   const made = new Map<FileCoding, Buffer>();
   return (coding) => {

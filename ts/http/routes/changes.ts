@@ -1,6 +1,6 @@
 /**
- * GET /changes: the rows committed to a table from a position on, as server-sent events. What fails
- * before the first event is an answer with a status; what fails later is the last event.
+ * GET /changes: the rows committed to a table from a position on, as server-sent events. An error
+ * before the first event is a response with an error status; a later one is the last event.
  */
 import {
   asDatabaseError,
@@ -33,7 +33,7 @@ import { answer, type HttpContext, type HttpServices, type Route } from '../rout
 import { LastingLogin } from '../websocket/lasting-login.js';
 
 const EVENT_TYPE = 'text/event-stream; charset=utf-8';
-/** A login that has ended is noticed after so long. */
+/** An expired login is detected within this time. */
 const LOGIN_CHECK_MS = 1_000;
 const COMMENT = ':\n\n';
 
@@ -80,7 +80,7 @@ export function changesRoute(services: HttpServices, { base }: HttpPaths): Route
   };
 }
 
-/** The query that the parameters say; `null` where they say none, which was answered. */
+/** The query from the parameters; `null` if they are invalid, and then the error was sent. */
 function statementOf(context: HttpContext): string | null {
   const { parameters } = context.state;
   const [query, table, columns, where] = ['query', 'table', 'columns', 'where'].map((name) =>
@@ -104,7 +104,7 @@ function statementOf(context: HttpContext): string | null {
   return text;
 }
 
-/** A client that comes back says what it received last. */
+/** A reconnecting client sends the last id it received. */
 function startOf(context: HttpContext): FeedStart | null {
   const { parameters } = context.state;
   const text = context.get('Last-Event-ID') || (parameters.get('from') ?? 'now');
@@ -117,21 +117,21 @@ function startOf(context: HttpContext): FeedStart | null {
 
 interface EventFeedParts {
   readonly context: HttpContext;
-  /** Absent where no client has to log in. */
+  /** Absent if no login is required. */
   readonly lasting: LastingLogin | null;
   readonly heartbeatMs: number;
   readonly follow: (stream: ExecuteReply['stream']) => void;
   readonly logger: Logger;
 }
 
-/** One client's events. */
+/** The event stream of one client. */
 class EventFeed {
   readonly #statement: PreparedStatement;
   readonly #feed: ChangeFeed;
   readonly #parts: EventFeedParts;
   #writer: BodyWriter | null = null;
   #columns = '';
-  /** The `id` of the last event. */
+  /** `id` of the last event. */
   #sentId = '';
   #checkedAt = -Infinity;
 
@@ -148,7 +148,7 @@ class EventFeed {
       answer(context, 200, EVENT_TYPE, '');
       return;
     }
-    // What is wrong with the query, the rights or the position is reported before the events.
+    // Errors in the query, the rights or the position are reported before the first event.
     let step: FeedStep | null = await this.#feed.next(0);
     const writer = this.#begin();
     try {
@@ -173,7 +173,7 @@ class EventFeed {
     res.statusCode = 200;
     res.setHeader('Content-Type', EVENT_TYPE);
     res.setHeader('Cache-Control', 'no-cache, no-transform');
-    // Proxies pass on what comes, when it comes.
+    // Keeps proxies from buffering the events.
     res.setHeader('X-Accel-Buffering', 'no');
     this.#writer = new BodyWriter(res, null, context.state.timeouts.sendMs);
     return this.#writer;
@@ -202,7 +202,7 @@ class EventFeed {
     }
   }
 
-  /** Once, and where the table was altered. */
+  /** Sent once, and again after a change of the table. */
   async #tellColumns({ change, description }: FeedStep): Promise<void> {
     const columns = description.columns.map((column: ResultColumn) => columnJson(column)).join(',');
     const name = JSON.stringify(change.table);
@@ -214,7 +214,9 @@ class EventFeed {
     }
   }
 
-  /** Lets a client that comes back begin later, and shows proxies that there is one. */
+  /**
+   * Allows a reconnecting client to start later, and keeps idle connections alive through proxies.
+   */
   async #tellPosition(): Promise<void> {
     const { position } = this.#feed;
     const id = position === null ? '' : positionText(position);
@@ -270,7 +272,7 @@ class EventFeed {
   }
 }
 
-/** An event, or its beginning. */
+/** Formats an event, or its beginning. */
 function event(name: string, id: string | null, data: string | Buffer, isWhole = true): string {
   const place = id === null ? '' : `id: ${id}\n`;
   return `event: ${name}\n${place}data: ${data.toString()}${isWhole ? '\n\n' : ''}`;

@@ -1,4 +1,4 @@
-/** GET /chk: whether a table is there; always 200. */
+/** GET /chk: whether a table exists; always 200. */
 import type { HttpPaths } from '../paths.js';
 import { answer, answerText, type HttpServices, type Route } from '../route.js';
 import { principalOf } from '../response/statement-answer.js';
@@ -20,7 +20,7 @@ export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
       }
       const { database, guard } = services.sessions;
       const seen = guard?.visibility(principalOf(context, true))?.tables;
-      // What is not seen looks as if it were not there.
+      // A table that the user may not see is reported as missing.
       const isSeen = seen == null || Object.hasOwn(seen, name.toLowerCase());
       const table = name === '' || !isSeen ? null : await database.tableMetadata(name);
       const status = table === null ? 'Does not exist' : 'Exists';

@@ -1,4 +1,7 @@
-/** The console's files: ETag, ranges, compressed on request; the page with its content policy. */
+/**
+ * The console's files: ETag, ranges, compression on request; the page has a content security
+ * policy.
+ */
 import { type FileCoding, FILE_CODINGS } from '../response/file-compression.js';
 import { chooseCoding } from '../request/negotiation.js';
 import {
@@ -13,11 +16,11 @@ import {
 import type { StaticFile } from '../response/static-files.js';
 
 /**
- * Everything comes from here, nothing is inline. The console's elements are made through one
- * policy of trusted types (`ts/console/src/dom.ts`).
+ * Allows only resources of this server, and nothing inline. The console creates its elements
+ * through one trusted types policy (`ts/console/src/dom.ts`).
  */
 async function contentPolicy({ authenticator }: HttpServices): Promise<string> {
-  // The console gets its tokens from the provider, and goes there to sign people on and off.
+  // The console requests tokens from the provider, and navigates there for sign-on and sign-off.
   const metadata = await authenticator.signOn?.metadata(DISCOVERY_WAIT_MS);
   const origins = [metadata?.token, metadata?.authorization, metadata?.endSession]
     .filter((address) => typeof address === 'string')
@@ -52,7 +55,7 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
     handle: async (context) => {
       promiseKeepAlive(context, keepAlive);
       if (file.type === 'text/html') {
-        // With 304 too: a page that is kept follows the headers it got last.
+        // Also with 304: a cached page uses the headers of the last response.
         context.set('Content-Security-Policy', await contentPolicy(services));
         context.set('Cross-Origin-Opener-Policy', 'same-origin');
         context.set('X-Frame-Options', 'DENY');
@@ -63,7 +66,7 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
   return base === '' || files.length === 0 ? files : [toFolder(base), ...files];
 }
 
-/** The page names its files relative to its folder. */
+/** Redirects to the trailing slash: the page refers to its files relative to its directory. */
 function toFolder(base: string): Route {
   return {
     path: base,
@@ -109,23 +112,23 @@ function sendFile(context: HttpContext, file: StaticFile): void {
   context.body = file.compressed(coding);
 }
 
-/** Other bytes, another tag: a range of one form must not be joined to a range of another. */
+/** Each coding has a different ETag, so that ranges of different codings are never combined. */
 function codedEtag(file: StaticFile, coding: FileCoding): string {
   return `${file.etag.slice(0, -1)}-${coding}"`;
 }
 
-/** Whether the client has the file, in any of its forms. */
+/** Whether the client has the file, in any coding. */
 function matchesEtag(header: string, file: StaticFile): boolean {
   const forms = [file.etag, ...FILE_CODINGS.map((coding) => codedEtag(file, coding)), '*'];
   return header.split(',').some((item) => forms.includes(item.trim().replace(/^W\//, '')));
 }
 
-/** `If-Range` asks for the whole when the file is not the one the client has a part of. */
+/** With `If-Range`, the whole file is sent unless the client has a part of the same version. */
 function rangeHolds(condition: string, file: StaticFile): boolean {
   return condition === '' || condition.trim() === file.etag;
 }
 
-/** One range, both ends included; several at once are answered with the whole. */
+/** Sends a single range, including both ends; a request for several ranges gets the whole file. */
 function sendRange(context: HttpContext, file: StaticFile, header: string): void {
   const { length } = file.body;
   const match = /^bytes=(\d*)-(\d*)$/.exec(header.trim());

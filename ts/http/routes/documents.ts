@@ -1,4 +1,4 @@
-/** The documents of this version, and `llms.txt`, which names them for language models. */
+/** The documentation of this version, and `llms.txt`, which lists it for language models. */
 import { llmsText } from '../../mcp/llms-text.js';
 import type { HttpPaths } from '../paths.js';
 import { answer, answerText, type HttpServices, type Route, TEXT_TYPE } from '../route.js';

@@ -1,7 +1,7 @@
 /**
- * GET and POST /exec: one statement, its rows as JSON. The head and the tail are written here,
- * the rows between come as bytes from the engine. The head waits for the first rows, so that
- * what fails until then is a plain 400.
+ * GET and POST /exec: runs one statement and returns its rows as JSON. This module writes the start
+ * and end of the response; the rows arrive as bytes from the engine. The headers wait for the first
+ * rows, so that an error until then is a plain 400.
  */
 import {
   asDatabaseError,
@@ -47,7 +47,10 @@ import {
 } from '../response/statement-answer.js';
 
 const NO_BYTES = Buffer.alloc(0);
-/** Rows that leave in one piece with their head: to copy more of them takes others' time. */
+/**
+ * Maximum bytes of rows to copy into one write with the start of the response. Copying more would
+ * delay other requests.
+ */
 const MAX_JOINED_BYTES = 1024 * 1024;
 const SWITCHES = ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session', 'exactPosition'];
 
@@ -65,7 +68,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     isHot: true,
     about: 'runs one statement, answers in JSON',
     handle: async (context) => {
-      // While its bytes are still there.
+      // Called first, while the request's bytes are still in the parser's buffer.
       const repeated = handoffs?.of(context) ?? null;
       const failure = repeated?.asked(context.req) ?? null;
       followSession(context, services, `${paths.base}/`);
@@ -102,7 +105,7 @@ type Follow = (stream: ExecuteReply['stream']) => void;
 
 interface ExecutionSetting {
   readonly compilerNanos: number;
-  /** Receives how rows were answered that were there as a whole. */
+  /** Called when the rows of a response were complete in one write. */
   readonly answered: (how: Answered) => void;
 }
 
@@ -132,7 +135,7 @@ class Execution {
     }
     const { kind, columns } = this.#statement.description;
     if (this.#context.method === 'HEAD') {
-      // HEAD is safe: it prepares, and runs nothing.
+      // HEAD is a safe method, so the statement is only prepared.
       answer(this.#context, 200, JSON_TYPE, '');
     } else if (kind === 'select' || columns.length > 0) {
       await this.#answerRows(follow);
@@ -186,7 +189,7 @@ class Execution {
     }
     const tail = this.#tail(reply.summary, range);
     if (head.length + first.length + tail.length < MIN_COMPRESSED_BYTES) {
-      // Text leaves in one piece with the headers.
+      // A string is sent in one write with the headers.
       answer(this.#context, 200, JSON_TYPE, head + first.toString() + tail);
     } else {
       await answerWhole(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
@@ -194,7 +197,7 @@ class Execution {
     this.#setting.answered(this.#howAnswered(range));
   }
 
-  /** With all columns: what names them in `cols` is not handed off. */
+  /** With all columns: a request with `cols` is not handed off. */
   #howAnswered(range: RowRange): Answered {
     const { req, res } = this.#context;
     return {
@@ -270,7 +273,7 @@ class Execution {
       : `{"query":${JSON.stringify(this.#statement.text)}${columns}`;
   }
 
-  /** What is between the text of the query and the rows. */
+  /** The part of the response between the SQL text and the rows. */
   #columns(description: StatementDescription, chosen: readonly number[] | null): string {
     if (this.#parameters.isTrue('nm')) {
       return '{"dataset":[';
@@ -300,7 +303,7 @@ class Execution {
   }
 }
 
-/** Descriptions are shared by those who ask the same. */
+/** Cached per description, since equal requests share one. */
 const described = new WeakMap<StatementDescription, string>();
 
 function columnsJson(description: StatementDescription, chosen: readonly number[] | null): string {
@@ -315,7 +318,7 @@ function columnsJson(description: StatementDescription, chosen: readonly number[
   return text;
 }
 
-/** The rows are out: the answer ends with the error, and the body is cut short. */
+/** The rows were already sent, so the error ends the response and the body is truncated. */
 function brokenTail(context: HttpContext, error: DatabaseError): string {
   const position = positionOf(context, error);
   return `],"error":${JSON.stringify(error.message)},"position":${position}}`;
@@ -334,14 +337,14 @@ function doneBody(description: StatementDescription, summary: Summary): object {
   }
 }
 
-/** `cols` names a column that the rows do not have. */
+/** `cols` names a column that the query does not return. */
 class NoSuchColumn extends DatabaseError {
   constructor(name: string) {
     super({ code: 'ColumnNotFound', message: `column not found: '${name}'` });
   }
 }
 
-/** Indices in the order asked for; `null` for all. */
+/** Column indices in the requested order; `null` for all. */
 export function chooseColumns(
   columns: readonly ResultColumn[],
   names: string,
@@ -364,7 +367,7 @@ export function chooseColumns(
   return chosen;
 }
 
-/** Comma-separated names; a name in double quotes may hold commas. */
+/** Splits comma-separated names; a name in double quotes may contain commas. */
 function splitNames(names: string): string[] {
   if (names === '') {
     return [];

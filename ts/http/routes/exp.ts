@@ -39,7 +39,7 @@ import {
   whileConnected,
 } from '../response/statement-answer.js';
 
-/** What one `fmt` means. */
+/** The file format for a value of `fmt`. */
 interface FileFormat {
   readonly rows: RowFormat;
   readonly type: string;
@@ -102,7 +102,9 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
   };
 }
 
-/** The statement, `null` when it is no query; for a write the engine says so itself. */
+/**
+ * Prepares the statement; `null` if it is not a query. For a write the engine reports the error.
+ */
 async function prepareQuery(
   context: HttpContext,
   session: Session,
@@ -137,7 +139,7 @@ function refusalOf(
   return typeof format === 'string' ? format : parameters.wrongSwitch(['nm', 'formula_guard']);
 }
 
-/** The format, or what is wrong with the parameters. */
+/** Returns the format, or an error message for the parameters. */
 function readFormat(parameters: Parameters): FileFormat | string {
   const name = parameters.get('fmt') ?? '';
   switch (name.toLowerCase()) {
@@ -196,7 +198,7 @@ function setHead(context: HttpContext, format: FileFormat, asked: string): void 
 
 const TEXTS: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL', 'CHAR']);
 
-/** Null where the file is to be what was stored. */
+/** `null` if the file must contain the stored values unchanged. */
 function formulaGuard(
   parameters: Parameters,
   { description }: PreparedStatement,
@@ -209,7 +211,7 @@ function formulaGuard(
   return new FormulaGuard(isText, rows.delimiter ?? ',', rows.header !== false);
 }
 
-/** Parquet compresses its pages itself. */
+/** Parquet is compressed already. */
 function isCompressible(format: FileFormat): boolean {
   return format.extension === 'csv';
 }
@@ -248,7 +250,7 @@ async function send(
     stream.cancel();
     if (!(error instanceof ClientGone)) {
       logger.debug('answer_failed', { error });
-      // A file that ends early must not look complete.
+      // A truncated file must not look complete.
       await writer.cut('');
     }
   }

@@ -1,7 +1,7 @@
 /**
- * POST and PUT /imp: a text file into a table, as the part of a form or as the whole body. It
- * streams into `ts/ingest`; a body that breaks off leaves no trace, because the import throws
- * before it commits.
+ * POST and PUT /imp: imports a text file into a table, from a form part or from the whole body. It
+ * streams into `ts/ingest`. An incomplete body leaves no trace, because the import throws before it
+ * commits.
  */
 import { join } from 'node:path';
 
@@ -87,7 +87,7 @@ async function answerImport(
   answer(context, result.status, result.contentType, result.body);
 }
 
-/** The database failed, or refused; the status says so beside the text. */
+/** The database returned an error; the response has a matching status besides the message. */
 function answerFailure(context: HttpContext, error: DatabaseError, logger: Logger): void {
   logger.debug('answer_failed', { error });
   const status = httpStatusOf(error.code);

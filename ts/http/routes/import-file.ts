@@ -1,6 +1,7 @@
 /**
- * POST and DELETE /api/v1/import/file: a Parquet file into the directory that `read_parquet` and
- * COPY read, under a name of ours, and out of it again. What becomes of it is said in SQL.
+ * POST and DELETE /api/v1/import/file: uploads a Parquet file into the directory that
+ * `read_parquet` and COPY read, under a generated name, and removes it. SQL statements then use the
+ * file.
  */
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -13,11 +14,11 @@ import type { HttpPaths } from '../paths.js';
 import { BodyError, onEarlyEnd, watchBody } from '../request/request-body.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
-/** Below the import directory: what is brought to the server for a while. */
+/** Directory for uploads, below the import directory; its files are temporary. */
 export const UPLOADS = 'upload';
 const NAME = /^upload\/([0-9a-f]{32}\.parquet)$/;
 const NAME_BYTES = 16;
-/** How long a file stays whose uploader left without removing it. */
+/** Retention of a file that its uploader did not remove. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 export function importFileRoute(services: HttpServices, paths: HttpPaths): Route {
@@ -50,7 +51,7 @@ async function take(context: HttpContext, services: HttpServices, folder: string
   const { bavail, bsize } = await statfs(folder);
   const length = Number(context.get('Content-Length') || 0);
   if (bavail * bsize < length + services.config.get(KEYS.diskWatermark)) {
-    // The body passes unread: a connection that is cut would lose the answer.
+    // The body must be consumed: closing the connection early would lose the response.
     context.req.resume();
     refuse(context, 507, 'not enough space on the disk for the file');
     return;
@@ -60,7 +61,7 @@ async function take(context: HttpContext, services: HttpServices, folder: string
   answer(context, 200, JSON_TYPE, JSON.stringify({ file: `${UPLOADS}/${name}` }));
 }
 
-/** Writes a body to a file; of one that breaks off nothing stays. */
+/** Writes a body to a file; an incomplete one is removed. */
 function store(request: IncomingMessage, path: string, stallMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
@@ -78,7 +79,7 @@ function store(request: IncomingMessage, path: string, stallMs: number): Promise
         void rm(path, { force: true }).finally(() => {
           reject(reason);
         });
-      // A file that is still being opened would come after it was removed.
+      // A file that is still being opened would be created after its removal.
       if (file.closed) {
         remove();
       } else {
@@ -114,7 +115,7 @@ async function remove(context: HttpContext, folder: string): Promise<void> {
   answer(context, 200, JSON_TYPE, JSON.stringify({ status: 'OK' }));
 }
 
-/** Takes away what was left behind. */
+/** Removes expired uploads. */
 async function sweep(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);

@@ -1,6 +1,6 @@
 /**
- * POST /api/v1/import/preview: what `/imp` would make of a file, from its first bytes. Nothing is
- * written; the console shows the answer for people to change.
+ * POST /api/v1/import/preview: shows how `/imp` would import a file, from its first bytes. Nothing
+ * is written; users can edit the result in the console.
  */
 import { ImportError, proposeImport, tryColumn } from '../../ingest/index.js';
 import { DatabaseError } from '../../session/index.js';
@@ -49,7 +49,7 @@ async function propose(context: HttpContext, services: HttpServices): Promise<ob
     const index = Number(parameters.get('index'));
     return await tryColumn(database, body, hints, { index, entry });
   } catch (error) {
-    // A pattern that a person is typing is no failure of the request.
+    // An incomplete pattern, while the user is typing, is not a request error.
     if (error instanceof ImportError || error instanceof DatabaseError) {
       return { problem: error.message };
     }

@@ -1,4 +1,4 @@
-/** Every route there is, in the order of docs/http.md. */
+/** All routes, in the order of docs/http.md. */
 import { httpPaths } from '../paths.js';
 import type { HttpServices, Route } from '../route.js';
 import { changesRoute } from './changes.js';
@@ -22,7 +22,7 @@ import { validateRoute } from './validate.js';
 import { workspaceRoutes } from './workspace.js';
 import { type WebSocketRoute, withoutUpgrade } from '../websocket/route.js';
 
-/** Every WebSocket there is: what makes its routes. */
+/** Factories of all WebSocket routes. */
 const WEB_SOCKETS: readonly ((services: HttpServices) => WebSocketRoute[])[] = [
   qwpIngressRoutes,
   readRoutes,

@@ -1,6 +1,7 @@
 /**
- * POST /write and /api/v2/write: lines of the line protocol. A request is one commit over all its
- * tables: 204 says that every row is as durable as is configured, anything else that there is none.
+ * POST /write and /api/v2/write: the line protocol. A request is one commit over all its tables.
+ * 204 means that every row is as durable as configured; any other status means that no row was
+ * written.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -21,10 +22,10 @@ import { readContent } from '../request/raw-body.js';
 import { BodyError } from '../request/request-body.js';
 import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
 
-/** Without a character set: QuestDB's Python client compares the whole of it. */
+/** Without a charset, because QuestDB's Python client compares the complete header. */
 const JSON_TYPE = 'application/json';
 
-/** Rows in memory for each byte that a request may have. */
+/** Bytes of rows in memory per byte of the request limit. */
 const HELD_SHARE = 4;
 
 const PRECISIONS: ReadonlyMap<string, LinePrecision> = new Map([
@@ -38,7 +39,7 @@ const PRECISIONS: ReadonlyMap<string, LinePrecision> = new Map([
   ['h', 'h'],
 ]);
 
-/** Bytes of all requests that are being read or committed. */
+/** Limits the bytes of all requests that are being read or committed. */
 class OpenBodies {
   readonly #limit: number;
   #bytes = 0;
@@ -59,7 +60,7 @@ class OpenBodies {
   }
 }
 
-/** A refusal as clients read it; they show the number, and the log has it too. */
+/** A refusal as clients receive it. They show its number, which is also in the log. */
 interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -109,7 +110,7 @@ async function takeLines(
   const { config, sessions } = services;
   const readOnly = config.get(KEYS.httpReadOnly);
   if (readOnly) {
-    // Not 403: clients that know several servers go on to the next one.
+    // Not 403, so that clients with several servers try the next one.
     throw new BodyError(503, 'this server is read-only');
   }
   const options = lineOptions(config, context.state.parameters.get('precision') ?? 'n');
@@ -143,7 +144,7 @@ function lineOptions(config: Config, unit: string): LineOptions {
   };
 }
 
-/** A body under its own limit and under that of all. */
+/** A body, limited by its own limit and by that of all bodies together. */
 class BoundedContent {
   readonly #context: HttpContext;
   readonly #limit: number;
@@ -156,7 +157,7 @@ class BoundedContent {
     this.#open = open;
   }
 
-  /** Read so far, inflated. */
+  /** Bytes read so far, after decompression. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -201,11 +202,11 @@ function refusalOf(error: unknown): Refusal {
   }
   const failure = asDatabaseError(error);
   const { httpStatus } = errorMeaning(failure.code);
-  // A disk that is full is a server that is busy: clients send it again.
+  // A full disk is reported as a busy server, so that clients retry.
   return { status: httpStatus === 507 ? 503 : httpStatus, message: failure.message };
 }
 
-/** Classes of refusals, in the words of InfluxDB. */
+/** Error classes, named as in InfluxDB. */
 function classOf(status: number): string {
   switch (status) {
     case 403:
@@ -222,7 +223,7 @@ function classOf(status: number): string {
 class Refusals {
   readonly #logger: Logger;
   readonly #showsReason: boolean;
-  /** Numbers of one start of the server differ from those of another. */
+  /** A random prefix, so that error ids differ between server starts. */
   readonly #start = randomBytes(6).toString('hex');
   #count = 0;
 
@@ -251,7 +252,7 @@ class Refusals {
       answer(context, status, JSON_TYPE, text);
       return;
     }
-    // What is left of the body must not be read as the next request.
+    // The remainder of the body must not be parsed as the next request.
     context.set('Connection', 'close');
     context.remove('Keep-Alive');
     endBeforeBody(context, status, JSON_TYPE, text);

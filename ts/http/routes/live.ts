@@ -1,7 +1,7 @@
 /**
- * POST /live: answers of some queries, and new ones whenever they differ, as server-sent events on
- * one connection. Each query runs again and again for its user, who may only read here, once for
- * all streams of that user; an answer that is the one before is not sent.
+ * POST /live: results of several queries on one connection, as server-sent events that repeat
+ * whenever a result changes. Each query runs repeatedly with its user's rights, read-only, and once
+ * for all streams of that user. A result equal to the previous one is not sent.
  */
 import { KEYS } from '../../config/index.js';
 import {
@@ -25,7 +25,7 @@ const REQUEST_BYTES = 64 * 1024;
 const MAX_QUERIES = 8;
 const MIN_MS = 250;
 const MAX_MS = 3_600_000;
-/** Shows that the server is there, and what time it is for it. */
+/** Interval of events that show the server is alive, and its time. */
 const ALIVE_MS = 5_000;
 const LOGIN_CHECK_MS = 1_000;
 
@@ -74,7 +74,7 @@ export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
 
 const FORM = 'expected {"queries":[{"name":"…","query":"SELECT …","everyMs":1000}]}';
 
-/** What was asked for, or what is wrong with it. */
+/** Returns the requested queries, or an error message. */
 function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
   let sent: unknown;
   try {
@@ -109,15 +109,15 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
 interface LiveParts {
   readonly context: HttpContext;
   readonly queries: readonly LiveQuery[];
-  /** Absent where no client has to log in. */
+  /** Absent if no login is required. */
   readonly lasting: LastingLogin | null;
   readonly open: () => Session;
-  /** Whose rights count, as a text. */
+  /** Identifies the user whose rights apply. */
   readonly identity: () => string;
   readonly shared: SharedAnswers;
 }
 
-/** One client's answers. */
+/** The results of one client. */
 class LiveAnswers {
   readonly #parts: LiveParts;
   readonly #writer: BodyWriter;
@@ -133,7 +133,7 @@ class LiveAnswers {
     res.statusCode = 200;
     res.setHeader('Content-Type', EVENT_TYPE);
     res.setHeader('Cache-Control', 'no-cache, no-transform');
-    // Proxies pass on what comes, when it comes.
+    // Keeps proxies from buffering the events.
     res.setHeader('X-Accel-Buffering', 'no');
     this.#writer = new BodyWriter(res, null, context.state.timeouts.sendMs);
   }
@@ -173,7 +173,7 @@ class LiveAnswers {
     }
   }
 
-  /** Sends the answers of a query that differ, until the client is gone. */
+  /** Sends the results of a query whenever they change, until the client is gone. */
   async #keep({ name, ...asked }: LiveQuery): Promise<void> {
     const { shared, identity, open } = this.#parts;
     const member = shared.join(identity(), asked, open);
@@ -193,7 +193,9 @@ class LiveAnswers {
     }
   }
 
-  /** A login that ends, ends the stream; other rights are those of another stream. */
+  /**
+   * Ends the stream when the login ends or its rights change, since streams are shared by rights.
+   */
   async #watchLogin(): Promise<void> {
     const { lasting, identity } = this.#parts;
     const before = identity();
@@ -222,7 +224,7 @@ class LiveAnswers {
     }
   }
 
-  /** One after the other: each waits until the client has taken the one before. */
+  /** Writes are sequential: each waits until the client has accepted the previous one. */
   #write(bytes: Buffer): Promise<void> {
     const turn = this.#last.then(() => this.#writer.write(bytes));
     this.#last = turn.catch(() => undefined);
@@ -250,7 +252,7 @@ function event(name: string, data: object): Buffer {
   return Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`);
 }
 
-/** An answer as an event, with the name that this stream has for its query. */
+/** Formats a result as an event, with this stream's name for the query. */
 function named(name: string, { event: kind, rest }: SharedAnswer): Buffer {
   const head = `event: ${kind}\ndata: {"name":"${name}",`;
   return Buffer.concat([Buffer.from(head), ...rest, Buffer.from('\n\n')]);

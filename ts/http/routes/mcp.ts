@@ -1,6 +1,7 @@
 /**
- * POST /mcp: tools for agents, Streamable HTTP of the Model Context Protocol, each request for
- * itself. DELETE ends what a client still waits for. What answers is loaded with the first request.
+ * POST /mcp: tools for agents, over the stateless Streamable HTTP of the Model Context Protocol.
+ * DELETE ends the calls that a client still waits for. The implementation is loaded with the first
+ * request.
  */
 import { KEYS } from '../../config/index.js';
 import { principalKey, type Session } from '../../session/index.js';
@@ -11,7 +12,7 @@ import { principalOf } from '../response/statement-answer.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
 const PASSED_HEADERS = ['accept', 'content-type', 'mcp-session-id', 'mcp-protocol-version'];
-/** How the configuration of a client asks for writing. */
+/** Header with which a client's configuration requests write access. */
 const WRITES_HEADER = 'Tidemark-Writes';
 const PARSE_ERROR = -32_700;
 
@@ -92,7 +93,7 @@ function settingOf(context: HttpContext, services: HttpServices): Setting {
   return { open, mayWrite, limits, documents, version };
 }
 
-/** What the protocol reads of a request; the body was read before. */
+/** Builds the request for the protocol library; the body was already read. */
 function requestOf(context: HttpContext): Request {
   const headers = PASSED_HEADERS.map((name): [string, string] => [name, context.get(name)]);
   return new Request('http://localhost/mcp', {

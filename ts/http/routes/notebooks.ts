@@ -1,6 +1,6 @@
 /**
- * Notebooks of the console, kept for those who log in. A save names the version that it changed;
- * where there is a newer one it is refused with 409, and nothing is lost.
+ * Notebooks of the console, stored for users who log in. A save names the version that it changed.
+ * If there is a newer version, the save is refused with 409, so that nothing is lost.
  */
 import { identityKey } from '../../auth/index.js';
 import { type Config, KEYS } from '../../config/index.js';
@@ -16,7 +16,7 @@ import type { HttpPaths } from '../paths.js';
 import { principalOf } from '../response/statement-answer.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
-/** Names, and whether there is a link. */
+/** User names, and whether a link exists. */
 const ACCESS_BYTES = 64 * 1024;
 const LINK_BYTES = 1024;
 const ABOUT = 'notebooks of the console, kept for those who log in ([Notebooks](notebooks.md))';
@@ -30,7 +30,7 @@ const STATUSES: Readonly<Record<NotebookRefusal['reason'], number>> = {
   full: 507,
 };
 
-/** Without logins they would be everyone's: then the browser keeps them. */
+/** Without logins, notebooks would be shared by everyone; then the browser stores them. */
 export function keepsNotebooks({ config, authenticator }: HttpServices): boolean {
   return config.get(KEYS.notebooksEnabled) && authenticator.required;
 }
@@ -163,7 +163,7 @@ function sharingRoutes(
       },
     },
     {
-      // In the body: those who have the link may read.
+      // The link is sent in the body, because anyone who has it may read.
       path: `${notebook}/linked`,
       method: 'POST',
       limitBytes: LINK_BYTES,
@@ -182,7 +182,7 @@ function limitsOf(config: Config): NotebookLimits {
   };
 }
 
-/** Answers what `work` finds, or why it is refused. */
+/** Sends the result of `work`, or its error. */
 export async function reply(
   context: HttpContext,
   status: number,
@@ -209,7 +209,7 @@ function personOf({ state }: HttpContext, { directory }: HttpServices): Person {
     key: identityKey(identity),
     name: identity.name,
     groups: directory?.groupKeys(identity) ?? [],
-    // Without users of the database there is the one of the configuration.
+    // Without a directory, the only user is the configured one.
     isAdmin: directory?.isAdministrator(identity) ?? identity.kind !== 'external',
   };
 }
@@ -277,7 +277,10 @@ function sharingOf(context: HttpContext, services: HttpServices): Sharing {
   return { shares: [...byName.values()], link: sent.link };
 }
 
-/** Who may not list users does not learn from this who is one: a name of no user has no effect. */
+/**
+ * A user who may not list users must not learn from this which names exist. For them, an unknown
+ * name has no effect.
+ */
 function shareOf(
   context: HttpContext,
   { directory, sessions }: HttpServices,

@@ -1,6 +1,6 @@
 /**
- * /write/v4 and /api/v4/write: rows in the columnar protocol (QWP) over a WebSocket. An OK says
- * that every row of the messages up to it is as durable as is configured.
+ * /write/v4 and /api/v4/write: rows in the columnar protocol (QWP) over a WebSocket. An OK confirms
+ * that every row of the messages up to it is as durable as configured.
  */
 import { type Config, KEYS } from '../../config/index.js';
 import {
@@ -26,12 +26,12 @@ import type { Acceptance, WebSocketRoute } from '../websocket/route.js';
 const PATHS = ['/write/v4', '/api/v4/write'];
 const VERSION = 1;
 
-/** Of a message, whatever buffers are configured. */
+/** Maximum bytes of a message, whatever buffers are configured. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** What a frame has beside its message, at most. */
+/** Maximum bytes of a frame header. */
 const FRAME_HEAD_BYTES = 14;
 
-/** What a message cannot be blamed for: clients send it again. */
+/** Errors that the message did not cause; clients resend it. */
 const WRITE_ERRORS: ReadonlySet<string> = new Set([
   'Busy',
   'Closed',
@@ -58,7 +58,7 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   const { config, sessions, logger } = services;
   const readOnly = config.get(KEYS.httpReadOnly);
   if (readOnly) {
-    // Not 403: clients that know several servers go on to the next one.
+    // Not 403, so that clients with several servers try the next one.
     answerText(context, 503, 'this server is read-only');
     return null;
   }
@@ -71,7 +71,7 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   context.set('X-QWP-Version', String(VERSION));
   context.set('X-QWP-Max-Batch-Size', String(mostMessageBytes));
   const asksForDurable = context.get('X-QWP-Request-Durable-Ack').trim().toLowerCase() === 'true';
-  // Otherwise the operating system writes when it likes, and says nothing of it.
+  // In other modes the operating system writes at any time, and does not report it.
   const tellsDurable = asksForDurable && config.get(KEYS.commitMode) === 'sync';
   if (tellsDurable) {
     context.set('X-QWP-Durable-Ack', 'enabled');
@@ -108,7 +108,7 @@ function columnOptions(config: Config): ColumnOptions {
   };
 }
 
-/** What a connection is served with. */
+/** Dependencies and settings of a connection. */
 interface Setting {
   readonly database: Database;
   readonly options: ColumnOptions;
@@ -118,16 +118,16 @@ interface Setting {
   readonly metrics: ProtocolMetrics;
 }
 
-/** One client that sends rows. */
+/** A client that sends rows. */
 class Sender implements ColumnSender {
   readonly #connection: WebSocketConnection;
   readonly #setting: Setting;
   readonly #logger: Logger;
-  /** Of the last message that is answered; they are numbered from 0. */
+  /** Sequence number of the last answered message; messages are numbered from 0. */
   #sequence = -1n;
-  /** Bytes of messages that are read. */
+  /** Bytes of messages read so far. */
   #bytes = 0;
-  /** When the last messages were taken, in milliseconds of the process. */
+  /** When the last messages were taken, on the process clock in milliseconds. */
   #began = 0;
 
   constructor(connection: WebSocketConnection, setting: Setting, logger: Logger) {
@@ -160,7 +160,7 @@ class Sender implements ColumnSender {
     }
   }
 
-  /** Each commit that was asked for has its OK, whatever was written with it. */
+  /** Sends an OK for each requested commit, even if several were written together. */
   async committed(commit: CommittedRows): Promise<void> {
     const { metrics, tellsDurable } = this.#setting;
     if (commit.tables.length > 0) {
@@ -184,7 +184,10 @@ class Sender implements ColumnSender {
     await this.#connection.sendAll(answers);
   }
 
-  /** Nothing after a message that is wrong is applied: the client begins anew with it. */
+  /**
+   * Refuses a message and closes the connection. No later message is applied; the client resends
+   * from the refused one.
+   */
   async failed(error: unknown, sequence: number): Promise<void> {
     if (error instanceof ClientGone) {
       return;
@@ -227,7 +230,7 @@ function head(status: number, sequence: bigint): Buffer {
   return bytes;
 }
 
-/** Each with its transaction, which is that of the commit. */
+/** Lists the tables, each with the transaction number of the commit. */
 function tableList(tables: readonly string[], transaction: number): Buffer {
   const count = Buffer.alloc(2);
   count.writeUInt16LE(tables.length);
@@ -236,7 +239,7 @@ function tableList(tables: readonly string[], transaction: number): Buffer {
   return Buffer.concat([count, ...tables.flatMap((table) => [text(table), number])]);
 }
 
-/** Cut where it is longer than its length can say. */
+/** Encodes a string, truncated if it exceeds the length field. */
 function text(content: string): Buffer {
   const bytes = Buffer.from(content).subarray(0, 0xff_ff);
   const length = Buffer.alloc(2);

@@ -1,4 +1,4 @@
-/** Where results are read over the columnar protocol: a WebSocket at /read/v1. */
+/** Query results over the columnar protocol: a WebSocket at /read/v1. */
 import { KEYS } from '../../config/index.js';
 import { Conversation } from '../egress/conversation.js';
 import type { BatchOptions } from '../egress/query.js';
@@ -7,7 +7,7 @@ import { LastingLogin } from '../websocket/lasting-login.js';
 import type { WebSocketRoute } from '../websocket/route.js';
 
 const READ_PATH = '/read/v1';
-/** The only version there is; a client says the highest one that it knows. */
+/** The only version; a client sends the highest version it supports. */
 const VERSION = '1';
 const MAX_LEVEL = 9;
 const DEFAULT_LEVEL = 1;
@@ -56,7 +56,7 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
   return [{ path: READ_PATH, about, accept }];
 }
 
-/** The level of zstd; null where the client takes none, or likes plain ones better. */
+/** Returns the zstd level; `null` if the client does not accept zstd, or prefers no compression. */
 function levelAsked(accepted: string): number | null {
   for (const choice of accepted.split(',')) {
     const [name = '', ...parameters] = choice.split(';').map((part) => part.trim().toLowerCase());
@@ -72,7 +72,7 @@ function levelAsked(accepted: string): number | null {
   return null;
 }
 
-/** Fewer rows than there would be; what cannot be read counts as absent. */
+/** The client may request smaller batches; an invalid value counts as absent. */
 function batchRows(context: HttpContext, most: number): number {
   const text = context.get('X-QWP-Max-Batch-Rows').trim();
   const asked = /^\d{1,15}$/.test(text) ? Number(text) : 0;

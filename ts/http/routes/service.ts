@@ -1,13 +1,13 @@
-/** The small answers: warnings, ping, health, metrics. */
+/** Small responses: warnings, ping, health and metrics. */
 import { KEYS } from '../../config/index.js';
 import { hostWarnings } from '../../observability/index.js';
 import { answer, type HttpContext, type HttpServices, type Route } from '../route.js';
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** GET /warnings: limits of the host an operator should raise. */
+/** GET /warnings: limits of the host that an operator should raise. */
 export function warningsRoute(path: string): Route {
-  // The limits of a process are those it was started with.
+  // Limits of a process do not change after its start.
   const body = JSON.stringify(hostWarnings());
   return {
     path,
@@ -37,8 +37,8 @@ export function pingRoute({ config }: HttpServices, path: string): Route {
 }
 
 /**
- * GET /status, /health, /metrics and /ready; on the main port and on the minimal one. Ready is a
- * server that takes work, damaged tables or not: one that stops refuses every request.
+ * GET /status, /health, /metrics and /ready, on the main and the minimal port. A server is ready if
+ * it accepts work, even with damaged tables; a stopping server refuses every request.
  */
 export function healthRoutes(services: HttpServices, base = ''): Route[] {
   const health = (context: HttpContext): void => {

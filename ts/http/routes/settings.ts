@@ -1,7 +1,7 @@
 /**
- * /settings: what clients read before they write, and the console's preferences. Preferences
- * carry a version; a client that saves names the one it read, so that two editors do not overwrite
- * each other unseen.
+ * /settings: server properties that clients read before they write, and the console's preferences.
+ * Preferences have a version. A client that saves them names the version it read, so that
+ * concurrent edits are not lost.
  */
 import { KEYS } from '../../config/index.js';
 import type { Database } from '../../session/index.js';
@@ -97,15 +97,15 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
   };
 }
 
-/** Where PostgreSQL clients come in: people are shown how to connect one. */
+/** The port for PostgreSQL clients, from which the console shows how to connect one. */
 function wireConfig({ wire }: HttpServices): Record<string, unknown> {
   const door = wire?.() ?? null;
   return door === null ? {} : { 'pg.port': door.port, 'pg.tls.enabled': door.isEncrypted };
 }
 
 /**
- * How the console signs people on. Without the provider's addresses it cannot, so they are waited
- * for where the provider has not sent them yet, but no page waits for a provider that is down.
+ * Sign-on settings for the console. They require the provider's endpoints, so this waits for them
+ * if they are not known yet. The wait is bounded, in case the provider is down.
  */
 async function signOnConfig({
   authenticator,
@@ -145,7 +145,7 @@ function isReadOnly({ config }: HttpServices): boolean {
   return config.get(KEYS.httpReadOnly) || config.get(KEYS.httpSettingsReadOnly);
 }
 
-/** PUT replaces, POST merges; both count the version up. One at a time. */
+/** PUT replaces, POST merges; both increment the version. Saves are sequential. */
 class PreferenceSaver {
   readonly #database: Database;
   #last: Promise<unknown> = Promise.resolve();
@@ -154,7 +154,7 @@ class PreferenceSaver {
     this.#database = database;
   }
 
-  /** Whether anything was saved. */
+  /** Returns whether anything was saved. */
   async handle(context: HttpContext): Promise<boolean> {
     const text = context.state.body.toString('utf8');
     const turn = this.#last.then(() => this.#save(context, text));

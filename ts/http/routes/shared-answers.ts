@@ -1,6 +1,6 @@
 /**
- * Queries that are asked again and again, once for all streams of one user that want the answer.
- * Equal are those of one identity with one text and one interval: their rights are the same.
+ * Queries that run repeatedly, once for all streams of a user that request them. Queries with the
+ * same identity, SQL text and interval are shared, because their rights are the same.
  */
 import { createHash } from 'node:crypto';
 
@@ -13,9 +13,9 @@ import {
 } from '../../session/index.js';
 import { columnJson } from '../response/statement-answer.js';
 
-/** A query that failed is tried again after so long, at the least. */
+/** Minimum delay before a failed query is retried. */
 const FAILED_MS = 5_000;
-/** A larger answer is not kept for streams to come: for them it is asked for anew. */
+/** A larger result is not cached: for a new stream the query runs again. */
 const KEPT_BYTES = 256 * 1024;
 
 interface Asked {
@@ -23,10 +23,10 @@ interface Asked {
   readonly everyMs: number;
 }
 
-/** An answer, or why there is none, without the name that a stream has for its query. */
+/** A result or an error, without the stream's name for the query. */
 export interface SharedAnswer {
   readonly event: 'answer' | 'failed';
-  /** Members of a JSON object, with the bracket that ends it. */
+  /** Members of a JSON object, including the closing brace. */
   readonly rest: readonly Buffer[];
   readonly digest: string;
 }
@@ -45,7 +45,7 @@ export class SharedAnswers {
     this.#mostBytes = mostBytes;
   }
 
-  /** Takes part in a query of an identity; the session is used where it is this member's turn. */
+  /** Joins an identity's query. The session is opened only if this member has to run the query. */
   join(identity: string, asked: Asked, open: () => Session): Membership {
     const key = JSON.stringify([identity, asked.query, asked.everyMs]);
     let query = this.#queries.get(key);
@@ -57,7 +57,7 @@ export class SharedAnswers {
   }
 }
 
-/** One stream's part in a query, until it leaves. */
+/** A stream's membership in a shared query, until it leaves. */
 class Membership {
   readonly #query: SharedQuery;
   readonly #member: Member;
@@ -68,7 +68,7 @@ class Membership {
     query.enter(member);
   }
 
-  /** The newest answer that is not the one of a digest, when there is one. */
+  /** Returns the latest result whose digest differs from `digest`, waiting for it if necessary. */
   async next(digest: string, signal: AbortSignal): Promise<SharedAnswer | undefined> {
     return await this.#query.next(digest, signal);
   }
@@ -85,11 +85,11 @@ class SharedQuery {
   readonly #members = new Set<Member>();
   readonly #waiting = new Set<() => void>();
   #latest: Latest | undefined;
-  /** The member whose session is used, and its statement. */
+  /** The member whose session runs the query, and its statement. */
   #owner: Member | undefined;
   #statement: PreparedStatement | undefined;
   #abort = new AbortController();
-  /** Ends the pause between two runs. */
+  /** Ends the pause between two executions. */
   #wake: () => void = () => undefined;
 
   constructor(asked: Asked, mostBytes: () => number, ended: () => void) {
@@ -108,7 +108,7 @@ class SharedQuery {
   leave(member: Member): void {
     this.#members.delete(member);
     if (this.#owner === member) {
-      // What runs in its session ends; another member's goes on.
+      // Cancels the execution in this member's session; another member's continues.
       this.#abort.abort();
       this.#statement?.cancel();
     }
@@ -158,12 +158,12 @@ class SharedQuery {
         pauseMs = Math.max(pauseMs, FAILED_MS);
       }
       if (!this.#members.has(member)) {
-        // It left meanwhile: what came may be no answer.
+        // The member left during the execution, so its result may be incomplete.
         this.#forget();
         continue;
       }
       this.#publish(latest);
-      // A query that is slower than asked for leaves half of the time to others.
+      // A query slower than its interval leaves half of the time to other work.
       await this.#pause(Math.max(pauseMs, performance.now() - began));
     }
     this.#forget();
@@ -180,7 +180,10 @@ class SharedQuery {
     this.#owner = undefined;
   }
 
-  /** Everyone takes the answer now; only a small one is kept for those who come later. */
+  /**
+   * Passes the result to all waiting members. Only a small result is cached for members that join
+   * later.
+   */
   #publish(answer: SharedAnswer): void {
     const isSame = this.#latest?.digest === answer.digest && this.#latest.rest !== undefined;
     this.#latest = answer;
@@ -190,7 +193,7 @@ class SharedQuery {
     });
     const length = answer.rest.reduce((sum, part) => sum + part.length, 0);
     if (length > KEPT_BYTES) {
-      // After those who wait have looked at it.
+      // After the waiting members have read it.
       setImmediate(() => {
         if (this.#latest === answer) {
           this.#latest = { ...answer, rest: undefined };
@@ -261,7 +264,7 @@ class SharedQuery {
 function failureOf(error: unknown): SharedAnswer {
   const { message, start } = asDatabaseError(error);
   const place = start === undefined ? {} : { position: start };
-  // Without the first bracket, which has the name behind it.
+  // Without the opening brace, since the name is inserted there.
   const rest = JSON.stringify({ error: message, ...place }).slice(1);
   return digested('failed', [Buffer.from(rest)]);
 }

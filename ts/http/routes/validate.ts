@@ -1,6 +1,6 @@
 /**
- * GET and POST /api/v1/sql/validate: what a statement would give, without running it. Editors ask
- * while their user types.
+ * GET and POST /api/v1/sql/validate: describes the result of a statement without running it.
+ * Editors call it while the user types.
  */
 import { KEYS } from '../../config/index.js';
 import {
@@ -72,8 +72,8 @@ async function validate(context: HttpContext, session: Session, text: string): P
 }
 
 /**
- * Whether an error is answered with status 200: browsers write each answer with another status to
- * their console, and a statement that is being typed is refused often.
+ * Whether to send an error with status 200. Browsers log every response with another status, and a
+ * statement that is being typed is often invalid.
  */
 function isInline(context: HttpContext, cause: unknown): cause is DatabaseError {
   return (
@@ -86,7 +86,9 @@ function isInline(context: HttpContext, cause: unknown): cause is DatabaseError 
 const EXPLAIN = 'EXPLAIN ';
 const PLANNED = new Set(['SELECT', 'UPDATE']);
 
-/** The planner refuses what the binder accepts, such as a date that does not exist. */
+/**
+ * The planner refuses some statements that the binder accepts, such as one with an invalid date.
+ */
 async function plan(
   context: HttpContext,
   session: Session,
@@ -102,7 +104,8 @@ async function plan(
       throw cause;
     }
     const { code, message, start = 0, detail, hint } = cause;
-    // The statement itself has no syntax error: it is of a kind that EXPLAIN does not accept.
+    // The statement itself was parsed, so a syntax error means that EXPLAIN does not accept its
+    // kind.
     if (code !== 'Syntax') {
       const at = Math.max(0, start - EXPLAIN.length);
       throw new DatabaseError({ code, message, start: at, detail, hint }, { cause });
@@ -110,10 +113,10 @@ async function plan(
   }
 }
 
-/** Their rows tell of something else than the tables they name. */
+/** Commands that return rows other than those of the tables they name. */
 const UNDESCRIBED = new Set(['EXPLAIN', 'COPY']);
 
-/** A query by its columns, anything else by its name. */
+/** Describes a query by its columns, any other statement by its name. */
 function describe(statement: PreparedStatement): string {
   const { kind, command, columns, timestamp } = statement.description;
   if (kind !== 'select' || UNDESCRIBED.has(command)) {

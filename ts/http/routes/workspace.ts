@@ -1,6 +1,6 @@
 /**
- * The console's workspace of the user who logs in: tabs, drafts, query log. It is stored where HTTP
- * is read-only as well, since it changes no data.
+ * The console workspace of the user who logs in: tabs, drafts and query log. It is stored even if
+ * HTTP is read-only, because it changes no data.
  */
 import { identityKey } from '../../auth/index.js';
 import { KEYS } from '../../config/index.js';

@@ -1,6 +1,6 @@
 /**
- * One WebSocket after its upgrade: messages come one after the other, and no more is read of the
- * socket than may wait; what is sent waits for the socket to take it.
+ * A WebSocket after its upgrade. Messages are processed in order; the socket is read only as far as
+ * its buffer limit allows, and writes wait for the socket.
  */
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
@@ -8,14 +8,14 @@ import { once } from 'node:events';
 import type { KeptMessages, WebSocketReader } from '../../session/index.js';
 import { ClientGone } from '../response/body-writer.js';
 
-/** Codes of the close. */
+/** Close codes. */
 export const CLOSE = { normal: 1000, goingAway: 1001, failure: 1011 } as const;
 
-/** Messages that wait may have so many bytes until the socket is read no further. */
+/** Maximum bytes of buffered messages before the socket is paused. */
 const READ_AHEAD_BYTES = 1024 * 1024;
-/** A client that says nothing is asked by the operating system whether it is there. */
+/** The operating system probes a silent client after this time. */
 const KEEP_ALIVE_MS = 60_000;
-/** Of a reason for a close: the frame has at most 125 bytes. */
+/** Maximum bytes of a close reason: a control frame has at most 125 bytes. */
 const MAX_REASON_BYTES = 123;
 
 const BINARY = 0x82;
@@ -28,16 +28,16 @@ export class WebSocketConnection {
   readonly #reader: WebSocketReader;
   readonly #ended = new AbortController();
   #messages: Buffer[] = [];
-  /** Whether the reader may keep messages since its last one was asked for. */
+  /** Whether the reader may have buffered messages since `kept` last yielded. */
   #hasKept = false;
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
-  /** Nothing more comes: the client closed, broke a rule, or the server stops. */
+  /** No more messages arrive: the client closed or violated the protocol, or the server stops. */
   #isOver = false;
   #isStopping = false;
   #hasClosed = false;
 
-  /** `stopping` is called when what runs is to end because the server does. */
+  /** `stopping` aborts when the server stops, and ends running work. */
   constructor(socket: Socket, reader: WebSocketReader, stopping?: AbortSignal) {
     this.#socket = socket;
     this.#reader = reader;
@@ -55,7 +55,7 @@ export class WebSocketConnection {
     });
     socket.on('error', () => undefined);
     socket.on('end', () => {
-      // Half an open connection is none: no client would read the answers.
+      // A half-open connection counts as closed: no client would read the replies.
       end();
       socket.destroySoon();
     });
@@ -67,20 +67,21 @@ export class WebSocketConnection {
     }
   }
 
-  /** Called when no client reads an answer any more, and when the server interrupts. */
+  /** Aborted when no client reads replies any more, and when the server interrupts. */
   get ended(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** Whether the server ends it. */
+  /** Whether the server is ending the connection. */
   get isStopping(): boolean {
     return this.#isStopping;
   }
 
-  /** The client's messages, until it closes or the server stops. */
+  /** The client's messages, until the client closes or the server stops. */
   async *messages(): AsyncGenerator<Buffer, void> {
     for (;;) {
-      // What came before the server stopped and was not begun is the client's to send again.
+      // Messages that arrived but were not started before the server stopped must be resent by the
+      // client.
       const message = this.#isStopping ? undefined : this.#messages.shift();
       if (message !== undefined) {
         this.#waitingBytes -= message.length;
@@ -94,8 +95,8 @@ export class WebSocketConnection {
   }
 
   /**
-   * The reader, whenever it keeps messages, until the client closes or the server stops. Who takes
-   * them says what is left, by `leaves`.
+   * Yields the reader whenever it has buffered messages, until the client closes or the server
+   * stops. The consumer reports the remaining ones with `leaves`.
    */
   async *kept(): AsyncGenerator<WebSocketReader, void> {
     while (!this.#isStopping) {
@@ -110,7 +111,7 @@ export class WebSocketConnection {
     }
   }
 
-  /** Of messages that are kept. Others may have come meanwhile. */
+  /** Reports the buffered messages that remain; more may have arrived. */
   leaves({ count, bytes }: KeptMessages): void {
     this.#hasKept ||= count > 0;
     this.#waitingBytes = bytes;
@@ -126,12 +127,12 @@ export class WebSocketConnection {
     });
   }
 
-  /** Sends one binary message; resolves when more may come. Rejects with `ClientGone`. */
+  /** Sends one binary message; resolves when more may be sent. Rejects with `ClientGone`. */
   async send(...parts: readonly Buffer[]): Promise<void> {
     await this.sendAll([parts]);
   }
 
-  /** The same for several messages, each of which is given in parts. */
+  /** Sends several messages, each as a list of buffers. */
   async sendAll(messages: readonly (readonly Buffer[])[]): Promise<void> {
     if (this.#hasClosed || !this.#socket.writable) {
       throw new ClientGone();
@@ -153,7 +154,7 @@ export class WebSocketConnection {
     }
   }
 
-  /** Says that it is over, and why; the first time counts. */
+  /** Closes the connection with a code and a reason; only the first call has an effect. */
   close(code: number, reason = ''): void {
     if (!this.#hasClosed && this.#socket.writable) {
       const text = Buffer.from(reason).subarray(0, MAX_REASON_BYTES);
@@ -165,7 +166,7 @@ export class WebSocketConnection {
     this.#end();
   }
 
-  /** Reads no further: who serves it finishes what it has begun. */
+  /** Stops reading; the handler finishes the messages it has started. */
   stop(): void {
     this.#isStopping = true;
     this.#finish();
@@ -197,7 +198,7 @@ export class WebSocketConnection {
     this.#notify();
   };
 
-  /** Nothing is said any more; what was said before still goes out. */
+  /** Sends nothing more; data already queued is still sent. */
   #end(): void {
     this.#hasClosed = true;
     this.#finish();
@@ -216,7 +217,7 @@ export class WebSocketConnection {
   }
 }
 
-/** The head of a frame that is a whole message; those of servers are not masked. */
+/** The header of a frame that is a complete message; server frames are not masked. */
 function frameHead(first: number, length: number): Buffer {
   if (length < 126) {
     return Buffer.from([first, length]);

@@ -1,4 +1,4 @@
-/** Who is at the other end: the connection outlives the login, which is looked at again. */
+/** The user of a long-lived connection, which outlives the login; the login is checked again. */
 import type { Identity, KnownLogin, Login } from '../../auth/index.js';
 import { DatabaseError, type Principal } from '../../session/index.js';
 import type { HttpContext } from '../route.js';
@@ -16,7 +16,7 @@ export class LastingLogin implements Principal {
     this.#renew = renew;
   }
 
-  /** Of a request that asks for a WebSocket, which no route takes without a login. */
+  /** For a WebSocket request, whose routes always require a login. */
   static of({ state }: HttpContext, readOnly: boolean): LastingLogin {
     if (state.login === null) {
       throw new DatabaseError({ code: 'Internal', message: 'a WebSocket without a login' });
@@ -24,7 +24,9 @@ export class LastingLogin implements Principal {
     return new LastingLogin(state.login, readOnly);
   }
 
-  /** Why nothing more may be done now; asked before each request of the connection. */
+  /**
+   * Returns why the login is no longer valid, if so; called before each request of the connection.
+   */
   async refusal(): Promise<DatabaseError | null> {
     const login = await this.#renew?.();
     if (login === undefined) {
@@ -48,7 +50,7 @@ function refusalOf(login: Exclude<Login, { kind: 'known' }>): DatabaseError {
     case 'wait':
     case 'busy':
     case 'unavailable':
-      // Undecided: the same login may do later.
+      // Undecided: the same login may succeed later.
       return new DatabaseError({
         code: 'Busy',
         message: 'the login cannot be checked now, try again',

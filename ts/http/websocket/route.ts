@@ -1,27 +1,30 @@
-/** What is at the other end of a WebSocket's path. */
+/** WebSocket routes. */
 import { answerText, type HttpContext, type Route } from '../route.js';
 import type { WebSocketConnection } from './connection.js';
 
-/** All that such a route is; logins, pages of other sites and rights are judged as for others. */
+/**
+ * The definition of a WebSocket route. Logins, cross-site pages and rights are checked as for other
+ * routes.
+ */
 export interface WebSocketRoute extends Pick<Route, 'path' | 'permission' | 'about'> {
   /**
-   * What becomes of a request that may come in. It may set headers of the 101; `null` where it has
-   * answered otherwise.
+   * Decides on a request that passed the checks. It may set headers of the 101 response. Returns
+   * `null` if it sent another response.
    */
   readonly accept: (context: HttpContext) => Acceptance | null | Promise<Acceptance | null>;
 }
 
-/** A connection that is taken. */
+/** An accepted connection. */
 export interface Acceptance {
-  /** Longer messages, all fragments counted, are not read: the connection is closed with 1009. */
+  /** Maximum message size, over all fragments; a longer one closes the connection with 1009. */
   readonly mostMessageBytes: number;
-  /** Whether they are kept for an appender, and never become messages here. */
+  /** Whether messages are buffered for an appender, and never delivered as messages. */
   readonly keepsMessages?: boolean;
-  /** Runs as long as the connection; what it throws closes it with 1011. */
+  /** Runs as long as the connection; an exception closes it with 1011. */
   readonly run: (connection: WebSocketConnection) => Promise<void>;
 }
 
-/** Its path for requests that do not ask for a WebSocket. */
+/** The same path for requests without a WebSocket upgrade. */
 export function withoutUpgrade({ path, permission, about }: WebSocketRoute): Route {
   return {
     path,

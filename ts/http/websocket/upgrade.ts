@@ -1,6 +1,6 @@
 /**
- * From a request to a WebSocket (RFC 6455): which requests ask for one, what they must say, and the
- * answer that makes it one.
+ * Upgrades requests to WebSockets (RFC 6455): recognises and checks the handshake, and sends the
+ * response.
  */
 import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -16,10 +16,10 @@ import { CLOSE, WebSocketConnection } from './connection.js';
 import type { Acceptance, WebSocketRoute } from './route.js';
 
 const VERSION = '13';
-/** Appended to the client's key before it is hashed. */
+/** Appended to the client's key before hashing. */
 const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Refuses what is no proper handshake; false when it has answered. */
+/** Refuses an invalid handshake; returns false if it sent a response. */
 function checkHandshake(context: HttpContext): boolean {
   if (context.get('Sec-WebSocket-Version') !== VERSION) {
     context.set('Sec-WebSocket-Version', VERSION);
@@ -34,7 +34,7 @@ function checkHandshake(context: HttpContext): boolean {
   return true;
 }
 
-/** Serves a request of a route: it is answered, or becomes a WebSocket until that has ended. */
+/** Handles a request of a route: sends a response, or runs the WebSocket until it ends. */
 export async function serveUpgrade(
   context: HttpContext,
   route: WebSocketRoute,
@@ -64,9 +64,9 @@ export async function serveUpgrade(
   }
 }
 
-/** What is around every WebSocket. */
+/** Dependencies of all WebSockets. */
 interface Upgrades {
-  /** Those that are open. */
+  /** The open WebSockets. */
   readonly open: Set<WebSocketConnection>;
   readonly logger: Logger;
 }
@@ -100,13 +100,13 @@ async function run(
   await connection.closed;
 }
 
-/** Gives a response to a request that came as an upgrade. */
+/** Creates a response for an upgrade request. */
 export function attach(response: ServerResponse, socket: Duplex): void {
   if (!(socket instanceof Socket)) {
     socket.destroy();
     return;
   }
-  // Whatever the answer is, no request follows on the connection.
+  // No further request can follow on the connection.
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
   response.once('finish', () => {

@@ -1,7 +1,6 @@
 /**
- * A text's bytes as UTF-8, which is what is read: a byte order mark tells what they are,
- * `encoding=` names it. Nothing is replaced: bytes that are no characters of the encoding end the
- * import.
+ * Converts input to UTF-8. Its encoding comes from `encoding=` or a byte order mark. Nothing is
+ * replaced: bytes that are invalid in the encoding end the import.
  */
 import { TextDecoder } from 'node:util';
 
@@ -15,30 +14,30 @@ const MARKS: readonly (readonly [encoding: string, mark: readonly number[]])[] =
 ];
 const MAX_MARK_LENGTH = 3;
 
-/** What a text's first bytes say of it. */
+/** The encoding according to the first bytes. */
 function encodingOf(head: Buffer): string {
   return MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte))?.[0] ?? 'utf-8';
 }
 
-/** Whether a text with these first bytes is UTF-8, by its mark or as it is named. */
+/** Whether input with these first bytes is UTF-8, by its byte order mark or the named encoding. */
 export function isUtf8(head: Buffer, named: string | null): boolean {
   return decoder(named ?? encodingOf(head)).encoding === 'utf-8';
 }
 
-/** The text in UTF-8. UTF-8 itself is left as it is: the reader tells which value is not. */
+/** Converts input to UTF-8. UTF-8 input is unchanged; the reader reports invalid values. */
 export async function* asUtf8(
   content: AsyncIterable<Buffer>,
   named: string | null,
   isWhole = true,
 ): AsyncGenerator<Buffer> {
-  // Before anything is read, so that a wrong name is reported first.
+  // Before reading, so that an unknown encoding name is reported first.
   const given = named === null ? null : decoder(named);
   const { head, all } = await peek(content, MAX_MARK_LENGTH);
   const found = given ?? decoder(encodingOf(head));
   yield* found.encoding === 'utf-8' ? all : decoded(all, found, isWhole);
 }
 
-/** Whether a text may be said to be in it. */
+/** Whether the encoding is supported. */
 export function isEncoding(name: string): boolean {
   try {
     decoder(name);

@@ -1,4 +1,4 @@
-/** Texts that come as gzip, whatever their name and headers say: inflated on their way in. */
+/** Decompresses gzip input, whatever its name and headers. */
 import { pipeline, Readable } from 'node:stream';
 import { constants, createGunzip } from 'node:zlib';
 
@@ -9,12 +9,12 @@ import { peek } from './peek.js';
 const MAGIC: readonly number[] = [0x1f, 0x8b];
 const CHUNK_BYTES = 256 * 1024;
 
-/** Whether bytes begin as gzip does. */
+/** Whether the first bytes are those of gzip. */
 export function isGzip(head: Buffer): boolean {
   return MAGIC.every((byte, at) => head[at] === byte);
 }
 
-/** `isWhole`: a text that ends within is damaged. */
+/** `isWhole`: an incomplete stream is an error. */
 export async function* inflated(
   content: AsyncIterable<Buffer>,
   isWhole: boolean,

@@ -1,10 +1,10 @@
-/** How far compressed bytes may grow: what holds for a body holds for a file within one. */
+/** Limits the expansion of compressed data, both for a body and for a compressed file inside it. */
 
-/** Inflated bytes that are taken without asking for the ratio. */
+/** Decompressed bytes to accept before the ratio is checked. */
 const FREE_BYTES = 64 * 1024 * 1024;
 const MAX_RATIO = 200;
 
-/** Whether so many bytes are more than an honest sender packs into so few. */
+/** Whether this expansion exceeds that of legitimate data. */
 export function inflatesTooFar(inflated: number, packed: number): boolean {
   return inflated > FREE_BYTES && inflated > packed * MAX_RATIO;
 }

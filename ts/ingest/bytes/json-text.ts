@@ -1,34 +1,34 @@
 /**
- * JSON on its way to the reader of CSV: objects one after the other, with or without line ends
- * between them, or in an array; arrays in an array are rows without names. The first objects name
- * the columns. What is no plain value becomes its text.
+ * Converts JSON to CSV for the reader. Rows are objects in sequence, with or without line ends
+ * between them, or in an array. Arrays within an array are rows without names. The first objects
+ * determine the columns. Nested values become JSON strings.
  */
 import { ImportError } from '../import-error.js';
 import { MAX_SAMPLE_BYTES } from '../limits.js';
 import { peek } from './peek.js';
 
-/** A text of JSON as CSV with commas. */
+/** JSON input as comma-separated CSV. */
 export interface JsonText {
   readonly content: AsyncIterable<Buffer>;
-  /** Whether its first line names the columns. */
+  /** Whether the first line has the column names. */
   readonly header: boolean;
-  /** For each column whether all values seen are texts, which are no numbers then. */
+  /** For each column, whether all sampled values are JSON strings, which are then not numbers. */
   readonly texts: readonly boolean[];
-  /** What its sender should know, once it was read. */
+  /** Notes for the sender; complete after the input was read. */
   readonly notes: () => readonly string[];
-  /** Some of the keys that were left out, once it was read. */
+  /** Some of the keys that were omitted; complete after the input was read. */
   readonly unknownKeys: () => readonly string[];
 }
 
-/** The most columns: each row has a cell for each of them. */
+/** Maximum columns, since each row has a cell for each column. */
 const MAX_KEYS = 10_000;
 const SNIFFED_BYTES = 256;
 const BEGINNING = /^\ufeff?\s*(?:\{\s*["}]|\[\s*[[{])/;
 const CHUNK_CHARACTERS = 64 * 1024;
-/** So many digits may be more than a number of JavaScript holds. */
+/** A number with this many digits may exceed the precision of a JavaScript number. */
 const MANY_DIGITS = /\d{16}/;
 
-/** The text as CSV, when it begins as JSON does, or as it is. */
+/** Converts input that starts like JSON to CSV; returns other input unchanged. */
 export async function asCsv(
   content: AsyncIterable<Buffer>,
   itemsMax: number,
@@ -42,7 +42,10 @@ export async function asCsv(
   return { content: json.content, json };
 }
 
-/** The rows of each piece of the text: one by one they would cost a turn of the loop each. */
+/**
+ * The rows of each chunk together: yielding them one by one would cost an event loop iteration
+ * each.
+ */
 type Items = AsyncGenerator<{ readonly items: readonly Item[]; readonly bytes: number }>;
 
 type Item = readonly unknown[] | Readonly<Record<string, unknown>>;
@@ -71,7 +74,7 @@ async function convert(items: Items, itemsMax: number): Promise<JsonText> {
 }
 
 class Columns {
-  /** `null`: the items are arrays. */
+  /** `null` if the rows are arrays. */
   readonly names: readonly string[] | null;
   readonly texts: readonly boolean[];
   readonly #known: ReadonlySet<string>;
@@ -123,7 +126,7 @@ class Columns {
     for (const key of this.#known) {
       line += `${cellOf(valueOf(item, key))},`;
     }
-    // A blank line would be no row.
+    // The reader would skip a blank line.
     return line === ',' ? '""\n' : `${line.slice(0, -1)}\n`;
   }
 
@@ -174,7 +177,9 @@ function nestedText(value: object): string {
   return written(value).replaceAll(/"\\u0000([\d.eE+-]+)"/g, '$1');
 }
 
-/** The text of a value; one of thousands of levels uses up the stack, which is no fault of ours. */
+/**
+ * Serialises a value. Thousands of nested levels exhaust the stack, which is an error of the input.
+ */
 function written(value: object): string {
   try {
     return JSON.stringify(value);
@@ -192,7 +197,7 @@ function quoted(text: string): string {
 
 // ---- items ----
 
-/** Marks a number that stays as it was written. */
+/** Marks a number that keeps its original digits. */
 const EXACT = '\u0000';
 
 function parseItem(text: string, number: number): Item {
@@ -204,7 +209,7 @@ function parseItem(text: string, number: number): Item {
   }
 }
 
-/** Numbers of many digits become texts with a mark. */
+/** Converts numbers of many digits to marked strings. */
 function exactNumbers(text: string): string {
   return text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]{15,}/gs, (token) =>
     token.startsWith('"') ? token : `"\\u0000${token}"`,
@@ -216,7 +221,7 @@ const BACKSLASH = 0x5c;
 const OPEN: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 const CLOSE: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 
-/** The objects, or arrays, that are rows. */
+/** Yields the rows: objects or arrays. */
 async function* itemsOf(content: AsyncIterable<Buffer>, isWhole: boolean): Items {
   const splitter = new ItemSplitter();
   let number = 0;
@@ -234,14 +239,14 @@ async function* itemsOf(content: AsyncIterable<Buffer>, isWhole: boolean): Items
   }
 }
 
-/** Cuts a stream of JSON into the texts of its rows. */
+/** Splits a JSON stream into the JSON text of its rows. */
 class ItemSplitter {
-  /** Brackets around a row: 1 inside an array of rows, `null` before the first byte. */
+  /** Bracket depth outside a row: 1 inside an array of rows, `null` before the first byte. */
   #outer: number | null = null;
   #depth = 0;
   #inText = false;
   #escaped = false;
-  /** The beginning of the row at hand, from earlier chunks. */
+  /** The start of the current row, from earlier chunks. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
 
@@ -278,7 +283,7 @@ class ItemSplitter {
     this.#keep(chunk.subarray(start));
   }
 
-  /** To the end of a text, or of the chunk. */
+  /** Skips to the end of a string, or of the chunk. */
   #skipText(chunk: Buffer, from: number): number {
     let at = from;
     while (at < chunk.length) {
@@ -315,7 +320,7 @@ class ItemSplitter {
     return text;
   }
 
-  /** What is between rows: white space, commas, brackets. */
+  /** Checks the characters between rows: only white space, commas and brackets are allowed. */
   #leave(text: string): void {
     const plain = text.replaceAll(/^\u00ef\u00bb\u00bf|[\s,[\]]/g, '');
     if (plain !== '') {

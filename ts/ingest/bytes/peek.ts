@@ -1,9 +1,9 @@
-/** The first bytes of a stream, looked at before it is read. */
+/** Reads the first bytes of a stream without consuming them. */
 
 interface Peeked {
-  /** At least as many bytes as were asked for, unless the stream has fewer. */
+  /** At least the requested number of bytes, unless the stream is shorter. */
   readonly head: Buffer;
-  /** The whole stream, the head included. */
+  /** The complete stream, including the head. */
   readonly all: AsyncGenerator<Buffer>;
 }
 

@@ -1,22 +1,22 @@
-/** Bytes as they come become what the reader takes, UTF-8 with commas or another delimiter. */
+/** Prepares input for the reader: UTF-8 CSV with any delimiter. */
 import { asUtf8 } from './encoding.js';
 import { inflated } from './gzip.js';
 import { asCsv, type JsonText } from './json-text.js';
 
 interface Preparation {
-  /** As the sender named it; `null` finds it out. */
+  /** The encoding that the sender named; `null` to detect it. */
   readonly encoding: string | null;
-  /** A text that begins as JSON does is JSON. */
+  /** Whether to convert input that starts like JSON. */
   readonly json: boolean;
-  /** Rows of JSON that name the columns. */
+  /** Number of JSON rows from which columns are taken. */
   readonly linesMax: number;
-  /** The bytes are not only the beginning of a text. */
+  /** False if the bytes are only the beginning of the input. */
   readonly isWhole?: boolean;
 }
 
 interface PreparedText {
   readonly content: AsyncIterable<Buffer>;
-  /** What JSON says of its columns; `null` for other texts. */
+  /** Properties of JSON input; `null` for other input. */
   readonly json: JsonText | null;
 }
 

@@ -1,9 +1,9 @@
-/** Room on the disk: what files beside the database leave to it. */
+/** Free disk space that files beside the database must leave. */
 import { statfs } from 'node:fs/promises';
 
 import { DatabaseError } from '../../session/index.js';
 
-/** Bytes written between two looks at the disk. */
+/** Bytes written between two checks of the disk. */
 const LOOK_EVERY = 64 * 1024 * 1024;
 const MAX_KEPT = 1024 * 1024 * 1024;
 const SHARE_KEPT = 0.05;
@@ -12,12 +12,12 @@ export class Room {
   readonly #path: string;
   readonly #what: string;
   readonly #kept: number;
-  /** The first bytes look. */
+  /** Starts at the interval, so that the first bytes trigger a check. */
   #unseen = LOOK_EVERY;
 
   /**
-   * `kept`: bytes that stay free on the disk of `path`, the directory of `what`; 0 is 5 % of it,
-   * 1 GiB at most.
+   * `kept`: bytes to leave free on the disk of `path`, the directory of `what`; 0 means 5 % of it,
+   * at most 1 GiB.
    */
   constructor(path: string, kept: number, what: string) {
     this.#path = path;
@@ -25,7 +25,7 @@ export class Room {
     this.#kept = kept;
   }
 
-  /** Rejects with `DiskFull` when `bytes` are not to be written any more. */
+  /** Rejects with `DiskFull` if `bytes` must not be written. */
   async take(bytes: number): Promise<void> {
     this.#unseen += bytes;
     if (this.#unseen < LOOK_EVERY) {

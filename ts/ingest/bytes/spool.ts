@@ -1,6 +1,6 @@
 /**
- * A text that may have to be read twice: kept while it goes by, the beginning in memory, the rest
- * in a file without a name. A text that its sender has and can read again is not kept.
+ * Buffers input that may have to be read twice: its beginning in memory, the remainder in an
+ * unnamed file. Input that the sender can supply again is not buffered.
  */
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { ImportError } from '../import-error.js';
 
 const IN_MEMORY_BYTES = 16 * 1024 * 1024;
-/** Pieces are written together: each write costs a turn of another thread. */
+/** Buffers are written together, since each write needs a thread switch. */
 const WRITTEN_BYTES = 1024 * 1024;
 const NAME_BYTES = 16;
 
@@ -20,18 +20,18 @@ export class Spool {
   #isFull = false;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** The write under way. */
+  /** The write in progress. */
   #writing: Promise<void> = Promise.resolve();
   #file: FileHandle | null = null;
   #fileBytes = 0;
   #problem: string | null = null;
 
-  /** `directory`: where what memory does not take may lie. */
+  /** `directory`: location of the overflow file. */
   constructor(directory: string | null) {
     this.#directory = directory;
   }
 
-  /** Keeps the next piece. A lack of room is an error once it is read again. */
+  /** Adds the next buffer. A lack of disk space is reported when the input is read again. */
   async add(piece: Buffer): Promise<void> {
     if (this.#problem !== null) {
       return;
@@ -50,7 +50,7 @@ export class Spool {
     }
   }
 
-  /** Never rejects: what goes wrong is the problem of who reads. */
+  /** Never rejects: the reader receives the error. */
   async #write(): Promise<void> {
     const pieces = this.#waiting;
     this.#waiting = [];
@@ -69,7 +69,7 @@ export class Spool {
     }
   }
 
-  /** All that was kept, from its start. */
+  /** Returns everything that was buffered, from the start. */
   async *pieces(): AsyncGenerator<Buffer> {
     await this.#writing;
     if (this.#waitingBytes > 0) {
@@ -102,7 +102,7 @@ export class Spool {
   }
 }
 
-/** A file that has no name, and goes with its handle. */
+/** Opens a file without a name, which is deleted when its handle closes. */
 async function nameless(directory: string | null): Promise<FileHandle> {
   if (directory === null) {
     throw new Error('no directory for it');

@@ -1,6 +1,6 @@
 /**
- * The path of messages of the columnar protocol. They are read while those before them are
- * committed; commits that are asked for meanwhile become one transaction.
+ * Ingestion over the columnar protocol. Messages are read while earlier ones are being committed.
+ * Commits requested in between are combined into one transaction.
  */
 import { DatabaseError } from '../../engine/error.js';
 import type {
@@ -14,15 +14,15 @@ import type { WebSocketReader } from '../../engine/websocket.js';
 import type { WriteDoor } from '../../session/write-door.js';
 import { type CommittedRows, commitRows, type RowsProtocol } from './commit-rows.js';
 
-/** What the messages need of the database. */
+/** The database API for columnar messages. */
 interface ColumnDatabase {
   openColumns(options: ColumnOptions): Promise<ColumnsAppender>;
 }
 
-/** A message that is wrong: nothing of it was written, and nothing after it is. */
+/** An invalid message: neither it nor any later message was written. */
 export class MessageError extends Error {
   override readonly name = 'MessageError';
-  /** As the protocol classes it. */
+  /** Status code of the protocol. */
   readonly status: number;
 
   constructor(status: number, reason: string) {
@@ -36,30 +36,30 @@ const COLUMNS: RowsProtocol = {
   refused: ({ status = 0, reason }) => new MessageError(status, reason),
 };
 
-/** Who sends messages, as far as they are answered. */
+/** Receives the results for a client. */
 export interface ColumnSender {
-  /** Called in the order of the messages. */
+  /** Called in message order. */
   committed(commit: CommittedRows): Promise<void>;
-  /** Nothing more is committed; `message`: the one that failed, from 0. */
+  /** No further commits follow; `message` is the failed one, counted from 0. */
   failed(error: unknown, message: number): Promise<void>;
 }
 
-/** The messages of one connection, in their order. */
+/** Processes the messages of one connection in order. */
 export class ColumnFlow {
   readonly #appender: ColumnsAppender;
   readonly #door: WriteDoor;
   readonly #sender: ColumnSender;
-  /** Runs as long as there is something to commit. */
+  /** Runs while there is something to commit. */
   #commits: Promise<void> | null = null;
   #hasMore = false;
   #hasFailed = false;
-  /** Messages that are read. */
+  /** Number of messages read. */
   #read = 0;
-  /** Messages that are answered. */
+  /** Number of messages answered. */
   #answered = 0;
-  /** The message that asked for the commit at hand, from 1. */
+  /** The message that requested the current commit, counted from 1. */
   #last = 0;
-  /** What the plan at hand would commit, as long as it is one. */
+  /** Commits in the current plan; empty without a plan. */
   #planned: readonly AskedCommit[] = [];
 
   private constructor(appender: ColumnsAppender, door: WriteDoor, sender: ColumnSender) {
@@ -77,7 +77,7 @@ export class ColumnFlow {
     return new ColumnFlow(await database.openColumns(options), door, sender);
   }
 
-  /** Reads messages that wait; resolves when more may be read: null where nothing may. */
+  /** Reads the buffered messages. Resolves when more may be read; `null` if none may. */
   async take(messages: WebSocketReader): Promise<MessagesProgress | null> {
     let progress;
     try {
@@ -98,13 +98,13 @@ export class ColumnFlow {
     return this.#hasFailed ? null : progress;
   }
 
-  /** Takes no more messages: the next one is answered with this error. */
+  /** Refuses further messages: the next one is answered with this error. */
   async refuse(error: Error): Promise<void> {
     await this.#commits;
     await this.#fail(error, this.#read);
   }
 
-  /** Finishes what was asked for, and forgets the rows that wait. */
+  /** Completes requested commits, and discards uncommitted rows. */
   async close(): Promise<void> {
     await this.#commits;
     await this.#appender.abort();
@@ -143,12 +143,12 @@ export class ColumnFlow {
       if (!isDenied || this.#planned.length < 2) {
         throw error;
       }
-      // The rights of one of them: those before it are committed.
+      // Access to one of the commits may be denied; the commits before it are still written.
       return await this.#commit(true);
     }
   }
 
-  /** `split`: no more than the first of what was planned. */
+  /** `split`: commits only the first one of the plan. */
   async #commit(split: boolean): Promise<CommittedRows> {
     let splits = split;
     const finish = async (): Promise<RowsReply> => {

@@ -1,5 +1,6 @@
 /**
- * The end of rows that came without a statement: rights judged by what they came to, one commit.
+ * Commits rows that arrive without a statement: checks the rights for the planned changes, then
+ * writes a single commit.
  */
 import { DatabaseError } from '../../engine/error.js';
 import type {
@@ -11,37 +12,37 @@ import type {
 } from '../../engine/types.js';
 import type { WriteDoor, WriteTarget } from '../../session/write-door.js';
 
-/** How often a commit is planned anew while others change its tables. */
+/** How often a commit is replanned while other users change its tables. */
 const MAX_PLANS = 100;
 
-/** What is wrong with rows, as the engine tells it. */
+/** The engine's error for invalid rows. */
 type RefusedRows = Extract<RowsReply, { readonly state: 'refused' }>;
 
-/** How a protocol calls things. */
+/** Protocol-specific names and errors. */
 export interface RowsProtocol {
-  /** In the audit log. */
+  /** Name in the audit log. */
   readonly name: string;
-  /** What is thrown where rows are wrong. */
+  /** Creates the error for invalid rows. */
   readonly refused: (reply: RefusedRows) => Error;
 }
 
 export interface CommittedRows {
   readonly rows: number;
-  /** 0 where there was nothing to write. */
+  /** 0 if nothing was written. */
   readonly transaction: number;
   readonly tables: readonly string[];
-  /** Of lines: what of the message is read. */
+  /** For lines: the part of the message that was read. */
   readonly read: LinesRead;
-  /** Of the columnar protocol: what was asked for, by its tables' places in `tables`. */
+  /** For the columnar protocol: the requested commits, with indices into `tables`. */
   readonly commits: readonly AskedCommit[];
-  /** Whether there is more to commit, or to tell. */
+  /** Whether more commits or results follow. */
   readonly more: boolean;
 }
 
-/** What tells a plan, and commits it when it is asked again. */
+/** Returns a plan; called again, commits it. */
 type Finish = () => Promise<RowsReply>;
 
-/** Commits all rows that an appender holds, or none. */
+/** Commits all rows of an appender, or none. */
 export async function commitRows(
   finish: Finish,
   door: WriteDoor,
@@ -72,7 +73,7 @@ export async function commitRows(
         more: reply.more,
       };
     case 'refused':
-      // What the reason tells of a table is for those who may write it.
+      // The reason may reveal details of a table, so it requires permission to write it.
       if (reply.table !== undefined) {
         door.authorise({ table: reply.table, creates: !reply.exists, overwrites: false });
       }
@@ -92,7 +93,7 @@ function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
   return { table, creates, overwrites: false, adds };
 }
 
-/** The audit log tells of rows as of other writes: what changed the catalog has its line. */
+/** Records rows in the audit log like other writes: one line for each change of the catalog. */
 function recordChanges(
   targets: readonly WriteTarget[],
   door: WriteDoor,

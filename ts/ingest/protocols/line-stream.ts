@@ -1,18 +1,20 @@
 /**
- * Lines without an end, as a connection brings them: gathered as bytes, and committed in batches.
- * What a line is, the engine knows: it says where the last whole one ended.
+ * A continuous stream of lines from a connection: buffered as bytes and committed in batches. The
+ * engine splits lines, and reports where the last complete one ended.
  */
 import type { LineOptions } from '../../engine/types.js';
 import type { WriteDoor } from '../../session/write-door.js';
 import { commitLines, type LineDatabase, LineError } from './lines.js';
 
-/** The most bytes of one batch: others wait for their turn. */
+/** Maximum bytes of a batch; other senders wait meanwhile. */
 const BATCH_BYTES = 4 * 1024 * 1024;
-/** Behind a wrong line batches begin small: what follows another one is read again. */
+/**
+ * After an invalid line batches start small, because the bytes after another one are read again.
+ */
 const CAREFUL_BYTES = 16 * 1024;
-/** More pieces are made one: a sender may send each byte by itself. */
+/** More buffers are merged into one, since a sender may send single bytes. */
 const MAX_PIECES = 64;
-/** What is left of a batch is copied up to so many bytes. */
+/** Up to this size, the remainder of a batch is copied. */
 const COPIED_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
@@ -20,26 +22,26 @@ interface LineStreamOptions {
   readonly database: LineDatabase;
   readonly lines: Omit<LineOptions, 'goesOn'>;
   readonly door: WriteDoor;
-  /** Rows from which on a batch ends. */
+  /** Number of rows that ends a batch. */
   readonly mostRows: number;
-  /** Receives what was committed. */
+  /** Receives the number of committed rows. */
   readonly committed: (rows: number) => void;
-  /** Receives how many bytes more are held, or fewer. */
+  /** Receives changes in the number of buffered bytes. */
   readonly held: (change: number) => void;
 }
 
 export class LineStream {
   readonly #options: LineStreamOptions;
   #chunks: Buffer[] = [];
-  /** Bytes held, those of the batch that is being written among them. */
+  /** Buffered bytes, including those of the batch being written. */
   #size = 0;
-  /** Of these, the first, that are known to be the beginning of a line. */
+  /** Number of leading bytes that are known to be an incomplete line. */
   #begun = 0;
   #lines = 0;
   #batchBytes = BATCH_BYTES;
-  /** Whether the last batch ended before what was there. */
+  /** Whether the last batch ended before all buffered bytes were read. */
   #isBehind = false;
-  /** Whether what comes up to the next line feed belongs to a line that is left out. */
+  /** Whether to discard bytes up to the next line feed, because they belong to a skipped line. */
   #isSkipping = false;
 
   constructor(options: LineStreamOptions) {
@@ -50,12 +52,12 @@ export class LineStream {
     return this.#size;
   }
 
-  /** Bytes that no batch has looked at. */
+  /** Bytes that no batch has read yet. */
   get unread(): number {
     return this.#size - this.#begun;
   }
 
-  /** Whether something waits that the last batch left for the next one. */
+  /** Whether bytes remain that the last batch left for the next one. */
   get isBehind(): boolean {
     return this.#isBehind && this.unread > 0;
   }
@@ -72,9 +74,9 @@ export class LineStream {
   }
 
   /**
-   * Commits the whole lines that are there. Throws a `LineError` for a wrong one, when those before
-   * it are committed; it then is the first of what is left. After another error everything is as
-   * before.
+   * Commits the complete lines. For an invalid line, commits the lines before it and throws a
+   * `LineError`; the invalid line is then the first in the buffer. After any other error the buffer
+   * is unchanged.
    */
   async commit(): Promise<void> {
     try {
@@ -87,7 +89,7 @@ export class LineStream {
     }
   }
 
-  /** Leaves out the line that is the first of what is there. */
+  /** Discards the first line of the buffer. */
   skipLine(): void {
     const held = this.#chunks;
     this.#forget();
@@ -98,7 +100,7 @@ export class LineStream {
     }
   }
 
-  /** Forgets what is left. */
+  /** Discards the buffer. */
   close(): void {
     this.#forget();
   }
@@ -143,7 +145,7 @@ export class LineStream {
     }
   }
 
-  /** What is good before a line that is wrong; half of what is too much at once. */
+  /** Commits the valid lines before an invalid one; if a batch is too large, commits half of it. */
   async #commitBefore({ at, isTooLarge, message }: LineError): Promise<void> {
     const size = this.#size;
     const good = isTooLarge ? Math.floor(at / 2) : at;
@@ -155,7 +157,7 @@ export class LineStream {
     }
   }
 
-  /** Takes at most `mostBytes` from the front. */
+  /** Removes at most `mostBytes` from the front. */
   #next(mostBytes: number): Buffer | null {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) {
@@ -168,7 +170,7 @@ export class LineStream {
     return taken;
   }
 
-  /** Of a batch `consumed` bytes are done with; the others are the first again. */
+  /** Returns a batch to the front of the buffer, without its first `consumed` bytes. */
   #restore(batch: readonly Buffer[], consumed: number): void {
     let done = consumed;
     const rest: Buffer[] = [];
@@ -180,7 +182,7 @@ export class LineStream {
     }
     const left = rest.reduce((sum, { length }) => sum + length, 0);
     if (left > 0 && left <= COPIED_BYTES) {
-      // A copy: a few bytes must not keep the large piece of memory that they came in.
+      // Copied, so that a few bytes do not keep a large buffer in memory.
       this.#chunks.unshift(Buffer.concat(rest));
     } else {
       this.#chunks.unshift(...rest);

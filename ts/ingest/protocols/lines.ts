@@ -1,24 +1,24 @@
-/** The path of lines: bytes in, one commit of all tables. */
+/** Ingestion of lines: reads bytes, and writes one commit over all tables. */
 import type { LineOptions, RowsAppender } from '../../engine/types.js';
 import type { WriteDoor } from '../../session/write-door.js';
 import { commitRows, type CommittedRows, type RowsProtocol } from './commit-rows.js';
 
-/** What lines need of the database. */
+/** The database API for lines. */
 export interface LineDatabase {
   openLines(options: LineOptions): Promise<RowsAppender>;
 }
 
 interface WrongLine {
-  /** From 1. */
+  /** Line number from 1. */
   readonly line: number;
-  /** Bytes of the message before it. */
+  /** Bytes of the message before the line. */
   readonly at: number;
   readonly reason: string;
-  /** Whether no line is wrong, but all of them are too many. */
+  /** Set if the lines are valid, but too many. */
   readonly isTooLarge: boolean;
 }
 
-/** A line that is wrong: nothing of its message was written. */
+/** An invalid line: nothing of its message was written. */
 export class LineError extends Error implements Omit<WrongLine, 'reason'> {
   override readonly name = 'LineError';
   readonly line: number;
@@ -38,7 +38,7 @@ const LINES: RowsProtocol = {
   refused: (reply) => new LineError(reply),
 };
 
-/** Writes the rows of one message, all of them or none; answers how many. */
+/** Writes the rows of one message, all or none. Returns their number. */
 export async function writeLines(
   database: LineDatabase,
   options: LineOptions,
@@ -60,7 +60,7 @@ export async function writeLines(
   }
 }
 
-/** Commits what an appender received. */
+/** Commits the rows of an appender. */
 export async function commitLines(appender: RowsAppender, door: WriteDoor): Promise<CommittedRows> {
   return await commitRows(() => appender.finish(), door, LINES);
 }

@@ -1,4 +1,4 @@
-/** Which CancelRequest stops which connection's statement. */
+/** Maps CancelRequests to the connections whose statement they cancel. */
 import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 
 const SECRET_BYTES = 4;
@@ -8,7 +8,7 @@ interface Entry {
   readonly cancel: () => void;
 }
 
-/** What a client receives to be able to cancel. */
+/** The key data that a client needs to cancel. */
 interface CancelTicket {
   readonly processId: number;
   readonly secret: Buffer;
@@ -27,7 +27,7 @@ export class CancelBook {
     return { processId, secret };
   }
 
-  /** A request that fits nothing is ignored, and never answered. */
+  /** A request that matches no connection is ignored; there is never a reply. */
   cancel(processId: number, secret: Buffer): void {
     const entry = this.entries.get(processId);
     const known = entry?.secret ?? Buffer.alloc(SECRET_BYTES);

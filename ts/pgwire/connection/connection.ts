@@ -1,6 +1,6 @@
 /**
- * One socket: start-up, login, then its conversation. Reads are serialised, writes collected;
- * rows wait until the client has taken the bytes before them.
+ * One socket: startup, login and conversation. Messages are processed one at a time, and writes are
+ * buffered. Rows wait until the client has accepted the previous bytes.
  */
 import type { Socket } from 'node:net';
 
@@ -34,17 +34,17 @@ import * as reply from '../protocol/server-messages.js';
 import { refuseDumps, statusParameters } from './session-start.js';
 
 const LOGIN_LATE = 'login took too long';
-/** Bytes a client may send ahead of the message that is worked on. */
+/** Maximum bytes a client may send ahead of the message being processed. */
 const INBOUND_BYTES = 1_048_576;
-/** Replies collected before they are written without waiting for a flush. */
+/** Maximum bytes of buffered replies before they are written without a flush. */
 const OUTBOUND_BYTES = 65_536;
 const AUTH_MESSAGE_BYTES = 65_536;
-/** A refused login is answered after this time, whatever the reason. */
+/** A refused login is answered after this delay, whatever the reason. */
 const REFUSAL_DELAY_MS = 200;
 
 export interface ConnectionServices {
   readonly sessions: SessionHost;
-  /** Receives how long statements took. */
+  /** Records the duration of statements. */
   readonly seconds: Seconds | undefined;
   readonly observer: LoginObserver | undefined;
   readonly authenticator: Authenticator | undefined;
@@ -57,17 +57,17 @@ export interface ConnectionServices {
   readonly statementsMax: number;
   readonly idleMs: number;
   readonly loginMs: number;
-  /** `null`: encryption is refused. */
+  /** `null` if encryption is unavailable. */
   readonly credentials: Credentials | null;
-  /** Sessions of other machines must be encrypted. */
+  /** Whether connections from other machines must be encrypted. */
   readonly requireEncryption: boolean;
-  /** Whether the engine may answer clients that repeat themselves. */
+  /** Whether connections may be handed off to the engine. */
   readonly handsOff: boolean;
-  /** Whether the server is stopping. */
+  /** The state of the server's shutdown. */
   readonly drain: Pick<Drain, 'isOn' | 'look'>;
 }
 
-/** What begins a statement: the login must hold. */
+/** Messages that start a statement, for which the login must still be valid. */
 const BEGINS = new Set(['query', 'parse', 'execute']);
 
 type Stage = 'startup' | 'login' | 'ready' | 'ended';
@@ -75,7 +75,7 @@ type Stage = 'startup' | 'login' | 'ready' | 'ended';
 const ENDING = 'terminating connection due to administrator command';
 
 export class Connection implements Drained {
-  /** The encrypted one, once there is one. */
+  /** The encrypted socket after a TLS handshake. */
   private socket: Socket;
   private readonly slot: Slot;
   private readonly services: ConnectionServices;
@@ -91,11 +91,11 @@ export class Connection implements Drained {
   private outbound: Buffer[] = [];
   private outboundBytes = 0;
   private working = false;
-  /** The last message ended what the client had begun: a Sync, or a simple query. */
+  /** Whether the last message ended a unit of work: a Sync, or a simple query. */
   private isBetween = true;
-  /** The engine answers the client. */
+  /** The handoff to the engine, if active. */
   private handoff: Handoff | null = null;
-  /** Why it ends as soon as the handoff does. */
+  /** The error that ends the connection as soon as the handoff ends. */
   private fate: unknown = null;
   private processId = 0;
   private timer: NodeJS.Timeout | null = null;
@@ -132,7 +132,7 @@ export class Connection implements Drained {
     });
   }
 
-  /** Ends the conversation at once: the statement that runs is stopped. */
+  /** Ends the conversation immediately, and cancels the running statement. */
   terminate(): void {
     this.failConnection(new ProtocolError('57P01', ENDING, true));
   }
@@ -152,7 +152,7 @@ export class Connection implements Drained {
     return this.working || this.handoff !== null || this.conversation?.state === 'copying';
   }
 
-  /** Works on what has arrived, one message after another. */
+  /** Processes the received messages in order. */
   private async work(): Promise<void> {
     if (this.working || this.handoff !== null) {
       return;
@@ -169,7 +169,7 @@ export class Connection implements Drained {
         if (waits !== undefined) {
           await (this.slot.hasEntered ? waits : this.slot.during(() => waits));
         }
-        // A client that sends on without reading waits like one that reads slowly.
+        // A client that pipelines without reading is throttled like one that reads slowly.
         if (this.socket.writableNeedDrain && !this.hasEnded()) {
           await this.drained();
         }
@@ -198,7 +198,7 @@ export class Connection implements Drained {
 
   // ---- handoffs ----
 
-  /** Lets the engine answer a client that repeats itself; false where that is not so. */
+  /** Hands the connection off to the engine if its requests repeat; returns false otherwise. */
   private handOff(): boolean {
     const { conversation, services } = this;
     const mayHandOff =
@@ -214,7 +214,7 @@ export class Connection implements Drained {
     try {
       this.handoff = conversation.handOff(socket.descriptor, eligible);
     } catch (error) {
-      // It is answered here.
+      // The connection stays here.
       services.logger.error('handoff_failed', { error });
       socket.resume();
       return false;
@@ -231,7 +231,7 @@ export class Connection implements Drained {
     return true;
   }
 
-  /** Goes on with what the engine has not answered. */
+  /** Resumes with the bytes that the engine did not answer. */
   private async takeBack(back: HandoffResult): Promise<void> {
     if (this.hasEnded()) {
       back.reply?.stream?.cancel();
@@ -256,7 +256,7 @@ export class Connection implements Drained {
     await this.work();
   }
 
-  /** While the server stops, what was begun may end, and nothing follows it. */
+  /** While the server stops, a started unit of work may finish, but no new one starts. */
   private refuseNewWork({ type }: Frame): void {
     const { drain } = this.services;
     if (drain.isOn && this.isBetween && this.conversation?.state !== 'copying') {
@@ -287,7 +287,7 @@ export class Connection implements Drained {
     return null;
   }
 
-  /** A promise where the next frame has to wait. */
+  /** Returns a promise if the next frame must wait. */
   private handleFrame(frame: Frame): Promise<void> | undefined {
     if (this.stage === 'startup') {
       this.handleStartup(readStartup(frame));
@@ -318,7 +318,7 @@ export class Connection implements Drained {
     return goesOn === true ? undefined : this.finishUnless(goesOn);
   }
 
-  /** Handles a message where the login still holds. */
+  /** Handles a message if the login is still valid. */
   private async handleUnless(
     refusal: ProtocolError | Promise<ProtocolError | null>,
     conversation: Conversation,
@@ -360,7 +360,7 @@ export class Connection implements Drained {
   }
 
   private answerEncryption(kind: 'ssl' | 'gss'): void {
-    // Bytes sent along with the request would be read as if they had been encrypted.
+    // Bytes sent with the request would be processed as if they had been encrypted.
     if (this.encryptionAsked.has(kind) || this.reader.buffered > 0) {
       throw new ProtocolError('08P01', 'received unencrypted data after encryption request', true);
     }
@@ -373,7 +373,7 @@ export class Connection implements Drained {
     }
   }
 
-  /** Whether a client begins the handshake without having asked (`sslnegotiation=direct`). */
+  /** Whether a client starts the handshake without a request (`sslnegotiation=direct`). */
   private isHandshake(chunk: Buffer): boolean {
     return (
       this.stage === 'startup' &&
@@ -384,7 +384,7 @@ export class Connection implements Drained {
     );
   }
 
-  /** `received`: the beginning of an unannounced handshake. */
+  /** `received`: the first bytes of a handshake that was not requested. */
   private encrypt(received?: Buffer): void {
     const { credentials } = this.services;
     if (credentials === null) {
@@ -445,7 +445,7 @@ export class Connection implements Drained {
     this.flush();
   }
 
-  /** The provider's password would be readable on the network. */
+  /** Without encryption, the provider's password would be readable on the network. */
   private refuseOpenPasswords({ signOn }: Authenticator): void {
     if (!this.isEncrypted && !this.isLocal && signOn?.settings.plainTextTokens !== true) {
       const message = 'tokens and passwords of the provider need encryption: set sslmode=require';
@@ -578,7 +578,7 @@ export class Connection implements Drained {
     }
   }
 
-  /** Everything collected leaves in one write. */
+  /** Sends the buffered bytes in one write. */
   private flush(): boolean {
     if (this.outbound.length === 0) {
       return true;
@@ -606,7 +606,7 @@ export class Connection implements Drained {
     }
   }
 
-  /** Resolves when the client has read enough, rejects when it is gone. */
+  /** Resolves when the client has read enough; rejects when it is gone. */
   private drained(): Promise<void> {
     const { socket } = this;
     return new Promise((resolve, reject) => {
@@ -634,7 +634,7 @@ export class Connection implements Drained {
       return;
     }
     if (this.handoff !== null) {
-      // What the engine writes must not be cut in two.
+      // Data that the engine is writing must not be truncated.
       this.fate ??= error;
       this.handoff.revoke(false);
       return;
@@ -649,7 +649,7 @@ export class Connection implements Drained {
     this.finish();
   }
 
-  /** Sends what is left and closes. */
+  /** Sends the buffered bytes and closes. */
   private finish(): void {
     this.flush();
     this.socket.end();
@@ -673,7 +673,7 @@ export class Connection implements Drained {
   private setTimer(delayMs: number, reason: string): void {
     this.clearTimer();
     this.timer = setTimeout(() => {
-      // As PostgreSQL has them: who never logged in is no session that idles.
+      // PostgreSQL's codes: a client that never logged in is not an idle session.
       const sqlState = reason === LOGIN_LATE ? '57014' : '57P05';
       this.failConnection(new ProtocolError(sqlState, reason, true));
     }, delayMs);

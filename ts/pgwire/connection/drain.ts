@@ -1,12 +1,12 @@
-/** The end of a listener: connections that do nothing go, the others when they are done. */
+/** Stops a listener: closes idle connections immediately, and the others when they are done. */
 
-/** A connection as its listener ends it. */
+/** The connection interface that a stopping listener uses. */
 export interface Drained {
-  /** A statement runs, or the data of a COPY come. */
+  /** Whether a statement is running, or COPY data is being received. */
   readonly busy: boolean;
-  /** Ends the conversation, and says why. */
+  /** Ends the conversation with an error message. */
   shutdown(): void;
-  /** Comes back from the engine, where it is handed off, after the statement that runs. */
+  /** Ends a handoff to the engine after the running statement. */
   comeBack(): void;
 }
 
@@ -19,12 +19,12 @@ export class Drain {
     this.#connections = connections;
   }
 
-  /** Whether no new work is taken. */
+  /** Whether new work is refused. */
   get isOn(): boolean {
     return this.#isOn;
   }
 
-  /** Resolves when nothing runs any more. */
+  /** Resolves when all connections are idle. */
   begin(): Promise<void> {
     this.#isOn = true;
     for (const connection of this.#connections) {
@@ -36,7 +36,7 @@ export class Drain {
     });
   }
 
-  /** Something may have ended. */
+  /** Call when a connection may have become idle. */
   look(): void {
     if (!this.#isOn) {
       return;

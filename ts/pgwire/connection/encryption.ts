@@ -1,22 +1,22 @@
-/** A socket of the wire protocol made an encrypted one. */
+/** Encrypts a socket of the wire protocol. */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 import type { Credentials } from '../../tls/index.js';
 
-/** The protocol's registered name, by which a client that asks for TLS first says what it wants. */
+/** The registered ALPN name, which a client that starts with TLS must specify. */
 const PROTOCOL = 'postgresql';
-/** What the first byte of a TLS handshake is, and that of no start-up packet. */
+/** First byte of a TLS handshake; no startup packet begins with it. */
 const HANDSHAKE = 0x16;
 
-/** Whether a client begins with the handshake instead of asking for it. */
+/** Whether a client starts with the handshake instead of requesting it. */
 export function beginsHandshake(chunk: Buffer): boolean {
   return chunk[0] === HANDSHAKE;
 }
 
 /**
- * The server's side of the handshake over `socket`, which no other code may read from now on.
- * `received`: bytes of the handshake that are already here.
+ * The server side of the handshake over `socket`, which no other code may read afterwards.
+ * `received`: handshake bytes that were already read.
  */
 export function encrypt(socket: Socket, credentials: Credentials, received?: Buffer): TLSSocket {
   socket.removeAllListeners('data');
@@ -31,7 +31,7 @@ export function encrypt(socket: Socket, credentials: Credentials, received?: Buf
   });
 }
 
-/** Whether both sides named the protocol: who does not ask first must. */
+/** Whether both sides named the protocol, as required without a prior request. */
 export function namedProtocol(socket: TLSSocket): boolean {
   return socket.alpnProtocol === PROTOCOL;
 }

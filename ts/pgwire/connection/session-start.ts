@@ -1,20 +1,20 @@
-/** What a session begins with: what its client asked for, and what it receives. */
+/** Session startup: parameters from the client, and parameters sent to it. */
 import type { Entered } from '../login/login.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
-/** The release of QuestDB whose dialect this is. */
+/** The QuestDB release whose dialect is implemented. */
 const QUESTDB = '9.3.4';
 
 type StartupParameters = ReadonlyMap<string, string>;
 
-/** Names and values that drivers look at. */
+/** Parameters that drivers read. */
 export function statusParameters(
   { user, readOnly, identity }: Entered,
   asked: StartupParameters,
 ): (readonly [string, string])[] {
   return [
     ['server_version', '14.0'],
-    // Clients that know QuestDB leave out what it has not: sqlx its EXPLAIN in JSON.
+    // Clients that detect QuestDB avoid features it lacks, such as sqlx with EXPLAIN in JSON.
     ['questdb_version', QUESTDB],
     ['server_encoding', 'UTF8'],
     ['client_encoding', 'UTF8'],
@@ -30,8 +30,8 @@ export function statusParameters(
 }
 
 /**
- * Ends a connection that could only fail later, in a query of the catalog that says nothing to who
- * asked for it.
+ * Refuses a connection that would fail later, in a catalog query whose error means nothing to the
+ * user.
  */
 export function refuseDumps(asked: StartupParameters): void {
   const name = asked.get('application_name') ?? '';

@@ -1,12 +1,12 @@
 /**
- * One client's conversation after login: simple and extended queries, statements, portals, and
- * the state of its block. Knows no socket: it is fed messages and sends bytes.
+ * One client's conversation after login: simple and extended queries, statements, portals and the
+ * state of its transaction block. It uses no socket: it receives messages and sends bytes.
  *
- * `states.ts` says what each message is to each of its states; its block has others.
+ * `states.ts` defines the handling of each message in each state; the block has separate states.
  *
- * Inserts between BEGIN and COMMIT are held back by the engine: the block sees them at once, the
- * others together at COMMIT. UPDATE and statements that change tables commit at once; a notice
- * says so.
+ * Inserts between BEGIN and COMMIT are buffered by the engine: the block sees them immediately,
+ * other sessions together at COMMIT. UPDATE and statements that change tables commit immediately; a
+ * notice reports this.
  */
 import {
   type Database,
@@ -47,34 +47,34 @@ import { Statements } from '../statements/statements.js';
 import { TemporaryTables } from '../statements/temporary-tables.js';
 import { describeRows } from '../protocol/type-oids.js';
 
-/** What the conversation needs of a session. */
+/** The session interface that a conversation needs. */
 interface ConversationSession
   extends
     BlockSession,
     Pick<Session, 'prepare' | 'read' | 'drawn' | 'backend' | 'channels' | 'follow' | 'handOff'> {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
-  /** Goes on as another user; null: as the user who logged in. */
+  /** Switches to another user; `null` restores the user who logged in. */
   become(principal: Principal | null): void;
 }
 
-/** Where bytes go. */
+/** Destination of outgoing bytes. */
 interface Outlet {
-  /** Queues bytes; they leave with the next `flush` at the latest. */
+  /** Buffers bytes until the next `flush` at the latest. */
   queue(bytes: Buffer): void;
-  /** Sends rows; resolves when there is room for more. */
+  /** Sends rows; resolves when more may be sent. */
   readonly send: Send;
   flush(): void;
 }
 
-/** Statements that a failed block takes. */
+/** Statements that a failed block accepts. */
 const ENDS_BLOCK: ReadonlySet<SessionStatement['kind']> = new Set([
   'Commit',
   'Rollback',
   'RollbackTo',
 ]);
 
-/** What a client sends who executes prepared queries with other values. */
+/** Messages of a client that executes prepared queries with different values. */
 const REPEATED: ReadonlySet<ClientMessage['kind']> = new Set([
   'bind',
   'describe',
@@ -83,15 +83,18 @@ const REPEATED: ReadonlySet<ClientMessage['kind']> = new Set([
 ]);
 const MICROS_PER_MILLI = 1_000;
 
-/** Statements of a simple query that are still to run. */
+/** The remaining statements of a simple query. */
 interface Script {
   readonly text: string;
   readonly statements: readonly StatementText[];
-  /** When its message came. */
+  /** When its message arrived. */
   readonly sinceMs: number;
 }
 
-/** `script`: what follows a COPY in the text of its simple query; null: an Execute began it. */
+/**
+ * `script`: the statements after a COPY in the same simple query; `null` for a COPY started by
+ * Execute.
+ */
 type Phase =
   | { readonly at: Exclude<ConversationState, 'waiting' | 'copying'> }
   | { readonly at: 'copying'; readonly script: Script | null };
@@ -111,19 +114,19 @@ export class Conversation {
   private readonly commands: SessionCommands;
   private readonly temporary: TemporaryTables;
   private readonly notifications: Notifications;
-  /** What the client repeats; null where that does not matter. */
+  /** Detects repeated queries; `null` if handoffs are disabled. */
   private readonly repetition: Repetition | null;
   private phase: Phase = READY;
   private running: Portal | null = null;
-  /** While the engine answers the client. */
+  /** Set during a handoff. */
   private handedOff: { readonly handoff: Handoff; readonly eligible: Eligible } | null = null;
-  /** Inserts that wait for more of their kind. */
+  /** Inserts buffered for a common commit. */
   private readonly inserts: InsertRun;
-  /** Ends the binding of a statement that is under way. */
+  /** Aborts the binding in progress. */
   private preparing: AbortController | null = null;
   /**
-   * When the first message about a statement came, by `performance.now()`; null between
-   * statements. One time limit covers the messages up to the end of a run, a flush or a batch.
+   * When the first message of a statement arrived, by `performance.now()`; `null` between
+   * statements. One timeout covers the messages up to the end of an execution, a flush or a batch.
    */
   private sinceMs: number | null = null;
 
@@ -165,19 +168,19 @@ export class Conversation {
     return at === 'ready' && this.inserts.isWaiting ? 'waiting' : at;
   }
 
-  /** Whether it waits for what comes by itself. */
+  /** Whether the client listens for notifications. */
   get isListening(): boolean {
     return this.notifications.isListening;
   }
 
-  /** A client that left does not come back. */
+  /** A closed conversation stays closed. */
   private enter(phase: Phase): void {
     if (!this.isClosed) {
       this.phase = phase;
     }
   }
 
-  /** Handles one message. False: the client said good-bye. */
+  /** Handles a message. Returns false if the client terminated the session. */
   handle(message: ClientMessage): boolean | Promise<boolean> {
     this.finishBind();
     if (!REPEATED.has(message.kind)) {
@@ -194,17 +197,20 @@ export class Conversation {
     }
   }
 
-  /** Takes a message that repeats what waits already; false: it has to be read and handled. */
+  /**
+   * Accepts a message that repeats the buffered insert; returns false if the message must be
+   * decoded and handled.
+   */
   repeats(message: FramePlace): boolean {
     return this.inserts.repeats(message);
   }
 
-  /** Whether it may be so. */
+  /** Whether messages may repeat. */
   get isRepeating(): boolean {
     return this.inserts.isRepeating;
   }
 
-  /** Handles a Bind that was taken as bytes and is followed by something else than its Execute. */
+  /** Handles a Bind that was accepted as bytes, but not followed by its Execute. */
   private finishBind(): void {
     const body = this.inserts.takeBack();
     if (body !== null) {
@@ -212,7 +218,7 @@ export class Conversation {
     }
   }
 
-  /** False: the message waits for others, or for the engine. */
+  /** Returns false if the message must wait for buffered inserts or for the engine. */
   private handledAtOnce(message: ClientMessage): boolean {
     switch (message.kind) {
       case 'bind':
@@ -257,7 +263,7 @@ export class Conversation {
     }
   }
 
-  /** Tells an error found while reading a message; the conversation goes on at the next Sync. */
+  /** Reports a decoding error; the conversation resumes at the next Sync. */
   async malformed(error: unknown, simple: boolean): Promise<void> {
     this.finishBind();
     if (this.phase.at === 'copying') {
@@ -273,7 +279,10 @@ export class Conversation {
     }
   }
 
-  /** An error of the extended protocol: what came before it is done, what follows is skipped. */
+  /**
+   * Handles an error of the extended protocol: earlier messages are completed, later ones are
+   * skipped.
+   */
   private async refuse(error: unknown): Promise<void> {
     const { isWaiting } = this.inserts;
     await this.settle();
@@ -283,7 +292,7 @@ export class Conversation {
     }
   }
 
-  /** Stops the statement that runs now. */
+  /** Cancels the running statement. */
   cancel(): void {
     this.handedOff?.handoff.revoke(false);
     this.copies.cancel();
@@ -294,18 +303,18 @@ export class Conversation {
     }
   }
 
-  /** Ends everything; an open block is rolled back. */
+  /** Ends the conversation and rolls back an open block. */
   close(): void {
     this.phase = CLOSED;
     this.handedOff?.handoff.revoke(false);
     this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
-    // What it still writes goes nowhere: its transaction ends here as well.
+    // Its remaining output is discarded, since its transaction ends here as well.
     this.copies.abandon().catch(() => undefined);
     this.notifications.close();
     this.block.rollback();
-    // The server may be ending: then there is no client left that could receive the failure.
+    // The server may be stopping; then no client could receive the error.
     this.temporary.dropAll().catch(() => undefined);
     this.portals.closeAll();
     this.statements.closeAll();
@@ -324,11 +333,12 @@ export class Conversation {
     await this.runAll({ text, statements, sinceMs });
   }
 
-  /** Runs statements one after the other; the first that fails ends them. */
+  /** Runs statements in order; the first error ends them. */
   private async runAll({ text, statements, sinceMs }: Script): Promise<void> {
     for (const [index, { text: one, start }] of statements.entries()) {
       try {
-        // A client's own limit covers the whole message, the server's one statement of it.
+        // A timeout set by the client covers the whole message, the server's timeout each
+        // statement.
         const isLimited = this.commands.settings.timeoutMs !== undefined;
         this.sinceMs = isLimited ? sinceMs : performance.now();
         refuseIfLate(this.bounds);
@@ -447,14 +457,14 @@ export class Conversation {
     }
   }
 
-  /** What FETCH answers is what its cursor has. */
+  /** FETCH returns the columns of its cursor. */
   private describeSession(statement: SessionStatement | null, formats: readonly number[]): Buffer {
     return statement?.kind === 'Fetch'
       ? this.cursors.describe(statement.name, formats)
       : reply.noData();
   }
 
-  /** Lets an INSERT wait for more of its kind; false where it cannot. */
+  /** Buffers an INSERT for a common commit; returns false if that is impossible. */
   private joined(name: string): boolean {
     const bound = this.portals.get(name);
     if (bound.kind !== 'engine' || bound.done || this.block.status === 'E') {
@@ -472,7 +482,7 @@ export class Conversation {
     if (this.inserts.isWaiting) {
       await this.settle();
     }
-    // The run was full, or of another statement.
+    // The buffer was full, or for a different statement.
     if (this.phase.at === 'skipping' || this.joined(name)) {
       return;
     }
@@ -502,13 +512,13 @@ export class Conversation {
 
   // ---- handoffs ----
 
-  /** What the client repeats, and the engine may answer by itself; null where that is nothing. */
+  /** The repeated queries that the engine may answer; `null` if there are none. */
   eligible(): Eligible | null {
     const isQuiet = this.state === 'ready' && this.block.status === 'I' && !this.isListening;
     return isQuiet ? (this.repetition?.eligible() ?? null) : null;
   }
 
-  /** Lets the engine answer the client. */
+  /** Hands the connection off to the engine. */
   handOff(descriptor: number, eligible: Eligible): Handoff {
     const { nanoseconds, timeoutMs } = this.commands.settings;
     const words = { protocol: 'pg', nanoseconds, statements: eligible.terms } as const;
@@ -517,13 +527,13 @@ export class Conversation {
       this.handedOff = { handoff, eligible };
       return handoff;
     } catch (error) {
-      // Where descriptors are short, for example, the next one is less likely to be handed off.
+      // If descriptors are exhausted, for example, further handoffs become less likely.
       this.repetition?.returned(0);
       throw error;
     }
   }
 
-  /** Goes on where a handoff has ended. */
+  /** Resumes after a handoff. */
   async takeBack({ last, error, reply: more, micros }: HandoffResult): Promise<void> {
     const pattern = last === null ? undefined : this.handedOff?.eligible.patterns[last];
     this.handedOff = null;
@@ -531,7 +541,7 @@ export class Conversation {
     if (pattern === undefined) {
       return;
     }
-    // Up to the next Sync its client may ask for its columns.
+    // Until the next Sync the client may describe the portal.
     const portal = new Portal(pattern.prepared, BoundValues.none, pattern.formats);
     this.portals.add('', () => ({ kind: 'engine', portal, done: true }));
     if (error !== null) {
@@ -542,7 +552,7 @@ export class Conversation {
     }
   }
 
-  /** Runs the inserts that wait; the first that fails ends what is handled before Sync. */
+  /** Runs the buffered inserts; the first error skips all messages until Sync. */
   private async settle(): Promise<void> {
     try {
       await this.inserts.settle();
@@ -571,7 +581,7 @@ export class Conversation {
     }
   }
 
-  /** The extended protocol waits for its Sync; a simple query ends. */
+  /** The extended protocol waits for Sync; a simple query ends. */
   private async failCopy(error: unknown, script: Script | null): Promise<void> {
     await this.copies.abandon();
     this.fail(error, '', 0);
@@ -583,7 +593,7 @@ export class Conversation {
 
   // ---- running ----
 
-  /** What a text says; in a failed block, that nothing is read. */
+  /** Parses a SQL text; in a failed block a syntax error is reported as a failed block. */
   private read(text: string): ParsedStatement {
     try {
       const read = this.session.read(text);
@@ -615,7 +625,7 @@ export class Conversation {
     }
   }
 
-  /** How long the statement of the message at hand may go on. */
+  /** Time limits of the current statement. */
   private get bounds(): TimeBounds {
     this.sinceMs ??= performance.now();
     return timeBounds(this.commands.settings.timeoutMs, this.sinceMs);
@@ -631,7 +641,7 @@ export class Conversation {
     }
   }
 
-  /** Runs a portal and tells how it ended; true when nothing is left in it. */
+  /** Runs a portal and sends its result; returns true when the portal is exhausted. */
   private async runPortal(portal: Portal, maxRows: number): Promise<boolean> {
     const run = await this.run(portal, maxRows, this.outlet.send);
     const { kind, command, notice } = portal.statement.description;
@@ -650,7 +660,7 @@ export class Conversation {
     return true;
   }
 
-  /** Runs a portal so that it can be cancelled. */
+  /** Runs a portal in a cancellable way. */
   private async run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
     this.refuseIfClosed();
     this.running = portal;
@@ -711,7 +721,7 @@ export class Conversation {
 
   // ---- ends ----
 
-  /** Portals end with the block; outside one, those without a name end with their batch. */
+  /** Portals end with the block; outside a block, unnamed portals end with their batch. */
   private endOfBatch(): void {
     if (this.block.status === 'I') {
       this.portals.close('');

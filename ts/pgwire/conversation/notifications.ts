@@ -1,6 +1,6 @@
 /**
- * What a connection hears while it does nothing: messages of other sessions, and what is committed
- * to tables whose names it listens to. They leave between transactions, when no statement runs.
+ * Notifications for a connection: messages of other sessions, and commits to the tables whose names
+ * it listens to. They are sent between transactions, when no statement is running.
  */
 import {
   type ChangeFeed,
@@ -12,25 +12,25 @@ import {
 import { ProtocolError } from '../protocol/protocol-error.js';
 import * as reply from '../protocol/server-messages.js';
 
-/** As in PostgreSQL. */
+/** PostgreSQL's limits. */
 const MAX_CHANNEL_LENGTH = 63;
 const MAX_PAYLOAD_LENGTH = 7_999;
-/** Channels of one connection. */
+/** Maximum channels of one connection. */
 const MAX_CHANNELS = 1_000;
-/** Bytes that wait for a client that takes none; more end its connection. */
+/** Maximum bytes buffered for a client that does not read; more closes its connection. */
 const MAX_WAITING_BYTES = 1_048_576;
-/** Messages of a block that wait for its end. */
+/** Maximum messages of a block, which are sent at its commit. */
 const MAX_UNSENT = 10_000;
-/** How often a login is looked at that only listens. */
+/** Interval of login checks for a connection that only listens. */
 const LOOK_MS = 1_000;
 
-/** The connection, as what comes by itself sees it. */
+/** The connection interface for notifications. */
 export interface Line {
-  /** Whether no statement runs, and none was begun. */
+  /** Whether no statement is running or has begun. */
   isIdle(): boolean;
-  /** Resolves when the client has taken what was sent; rejects when it is gone. */
+  /** Resolves when the client has accepted the bytes sent; rejects when it is gone. */
   drained(): Promise<void>;
-  /** Why its user may not be reported any more. */
+  /** Returns an error if the user may no longer receive notifications. */
   refusal(): ProtocolError | null | Promise<ProtocolError | null>;
   /** Ends the connection. */
   fail(error: ProtocolError): void;
@@ -42,14 +42,14 @@ interface NotificationSetting {
   };
   readonly block: { readonly status: 'I' | 'T' | 'E' };
   readonly outlet: { queue(bytes: Buffer): void; flush(): void };
-  /** Absent where no client is there to hear. */
+  /** Absent if no client can receive notifications. */
   readonly line?: Line | undefined;
 }
 
-/** A channel that is listened to. */
+/** A channel with a listener. */
 interface Heard {
   readonly stop: () => void;
-  /** Of the table with its name. */
+  /** Changes of the table with the channel's name, if it exists. */
   readonly feed: ChangeFeed | null;
 }
 
@@ -58,9 +58,9 @@ export class Notifications {
   readonly #heard = new Map<string, Heard>();
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** Resolved when nothing waits any more. */
+  /** Resolved when all buffered notifications are sent. */
   #emptied: (() => void)[] = [];
-  /** What the block at hand sends at its end. */
+  /** Messages to send when the current block commits. */
   #unsent: Notification[] = [];
 
   constructor(setting: NotificationSetting) {
@@ -71,7 +71,7 @@ export class Notifications {
     return this.#heard.size > 0;
   }
 
-  /** From the answer on nothing is missed. */
+  /** Once it resolves, no notification is missed. */
   async listen(channel: string): Promise<void> {
     const { session } = this.#setting;
     checkLength('channel name', channel, MAX_CHANNEL_LENGTH);
@@ -92,7 +92,7 @@ export class Notifications {
     }
   }
 
-  /** `channel`: null for all. */
+  /** `channel`: `null` for all. */
   unlisten(channel: string | null): void {
     const names = channel === null ? [...this.#heard.keys()] : [channel];
     for (const name of names) {
@@ -103,7 +103,7 @@ export class Notifications {
     }
   }
 
-  /** Sends a message; in a block, with its commit. */
+  /** Sends a message; inside a block, when the block commits. */
   notify(channel: string, payload: string): void {
     checkLength('channel name', channel, MAX_CHANNEL_LENGTH);
     checkLength('payload string', payload, MAX_PAYLOAD_LENGTH);
@@ -128,7 +128,7 @@ export class Notifications {
     }
   }
 
-  /** Sends what waits, where its client takes it. */
+  /** Sends buffered notifications, unless a block is open. */
   deliver(): void {
     if (this.#setting.block.status !== 'I') {
       return;
@@ -154,8 +154,8 @@ export class Notifications {
   }
 
   /**
-   * The changes of the table with this name; null where there is none. To who may not read it there
-   * is none, either.
+   * The changes of the table with this name; `null` if the table does not exist or the user may not
+   * read it.
    */
   async #feedOf(channel: string): Promise<ChangeFeed | null> {
     const { session } = this.#setting;
@@ -176,7 +176,7 @@ export class Notifications {
     }
   }
 
-  /** Tells one change after another: the next one when its client has taken the one before. */
+  /** Reports changes one at a time: each waits until the client has accepted the previous one. */
   async #follow(channel: string, feed: ChangeFeed): Promise<void> {
     const { line } = this.#setting;
     try {

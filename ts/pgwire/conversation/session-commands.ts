@@ -1,4 +1,4 @@
-/** Carries out the statements of a session that the protocol answers itself. */
+/** Executes session statements that the protocol handles itself. */
 import type {
   CopyStream,
   DeclareCursor,
@@ -17,15 +17,15 @@ import type { Statements } from '../statements/statements.js';
 import type { TemporaryTables } from '../statements/temporary-tables.js';
 
 export interface ConversationLimits {
-  /** Prepared statements, and portals, of one session. */
+  /** Maximum prepared statements, and portals, of a session. */
   readonly statementsMax: number;
-  /** What the client set as it connected. */
+  /** Options that the client set at startup. */
   readonly options?: string | undefined;
-  /** Whether the engine may answer by itself what the client repeats. */
+  /** Whether repeated queries may be handed off to the engine. */
   readonly handsOff?: boolean;
 }
 
-/** What the commands work on. */
+/** Objects that the commands change. */
 interface CommandSetting {
   readonly block: Block;
   readonly portals: Portals;
@@ -38,7 +38,7 @@ interface CommandSetting {
   prepare(text: string): Promise<PreparedStatement>;
 }
 
-/** What neither cursors nor COPY carry out. */
+/** Session statements other than those of cursors and COPY. */
 type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
 
 export class SessionCommands {
@@ -50,7 +50,7 @@ export class SessionCommands {
     this.settings = new SessionSettings(setting.limits.options);
   }
 
-  /** Returns the tag. */
+  /** Returns the command tag. */
   async apply(statement: SessionCommand): Promise<string> {
     switch (statement.kind) {
       case 'Begin':
@@ -142,7 +142,7 @@ export class SessionCommands {
       this.setting.statements.closeAll();
       this.settings.reset();
       this.setting.notifications.unlisten(null);
-      // The next user of a pooled connection is the one who logged in.
+      // The next user of a pooled connection must be the one who logged in.
       this.setting.session.become(null);
     }
     return `DISCARD ${what}`;
@@ -157,7 +157,7 @@ export class SessionCommands {
     }
   }
 
-  /** A service account is what comes nearest to a role. */
+  /** A service account is the closest equivalent of a role. */
   private async become(name: string | null): Promise<void> {
     const { session } = this.setting;
     if (name === null) {

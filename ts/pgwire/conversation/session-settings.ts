@@ -1,17 +1,18 @@
-/** What a client may set for the statements to come: by SET, or in `options` as it connects. */
+/** Settings that a client can change for later statements: with SET, or in `options` at startup. */
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 interface Values {
-  /** Sent in place of the server's own limit; undefined: that one. */
+  /** Overrides the server's timeout; `undefined` for the server's. */
   readonly timeoutMs: number | undefined;
-  /** Whether the texts of TIMESTAMP_NS have nine digits of a second: most drivers fail at more
-   * than six. */
+  /**
+   * Whether TIMESTAMP_NS is sent with nine fractional digits; most drivers fail with more than six.
+   */
   readonly nanoseconds: boolean;
-  /** Whether notices are sent. */
+  /** Whether to send notices. */
   readonly notices: boolean;
 }
 
-/** `-c name=value` and `--name=value` in the options of a client that connects. */
+/** `-c name=value` and `--name=value` in the startup options. */
 const OPTION = /(?:^|\s)(?:-c\s*|--)(\w+)=(\S+)/g;
 
 const DEFAULTS: Values = { timeoutMs: undefined, nanoseconds: false, notices: true };
@@ -19,11 +20,11 @@ const DEFAULTS: Values = { timeoutMs: undefined, nanoseconds: false, notices: tr
 interface Setting {
   readonly key: keyof Values;
   readonly read: (value: string) => Values[keyof Values];
-  /** What SHOW says of it. */
+  /** The value for SHOW. */
   readonly shown: (values: Values) => string;
 }
 
-/** The settings that have an effect, by their names; clients set many more. */
+/** Settings that have an effect, by name; clients set many others. */
 const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   [
     'statement_timeout',
@@ -84,13 +85,13 @@ export class SessionSettings {
     }
   }
 
-  /** The query for the value of a setting that is kept here; null for another. */
+  /** The query for the value of a setting that is stored here; `null` for any other. */
   valueQuery(name: string): string | null {
     const setting = SETTINGS.get(name);
     return setting === undefined ? null : `SELECT '${setting.shown(this.values)}' AS "${name}"`;
   }
 
-  /** As the session began; all settings without a name. */
+  /** Restores the initial value of a setting, or of all settings without a name. */
   reset(name?: string): void {
     if (name === undefined) {
       this.values = this.first;
@@ -105,14 +106,14 @@ export class SessionSettings {
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000 };
 
-/** Milliseconds of a `statement_timeout`, with or without a unit. */
+/** Parses `statement_timeout` to milliseconds, with or without a unit. */
 function timeout(value: string): number | undefined {
   const match = /^(\d{1,9})\s*(ms|s|min|h)?$/.exec(value.trim());
   if (match === null) {
     throw invalid('statement_timeout', value);
   }
   const milliseconds = Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? 1);
-  // Zero switches it off for PostgreSQL; here the server's own limit stays.
+  // In PostgreSQL zero disables the timeout; here the server's timeout still applies.
   return milliseconds === 0 ? undefined : milliseconds;
 }
 
@@ -123,7 +124,7 @@ function isNanoseconds(value: string): boolean {
   return value === 'ns';
 }
 
-/** From the most talkative on; a client that asks for one of the first sees notices. */
+/** From the most verbose; with any of these levels the client receives notices. */
 const SHOWING: ReadonlySet<string> = new Set(
   'debug5 debug4 debug3 debug2 debug1 debug log info notice'.split(' '),
 );

@@ -1,41 +1,42 @@
 /**
- * What a conversation does with each message in each of its states. The block (idle, open, failed)
- * is another state beside these: it says which statements run, not which messages are read.
+ * Defines how a conversation handles each message in each of its states. The transaction block
+ * (idle, open, failed) is a separate state: it determines which statements run, not which messages
+ * are read.
  */
 import type { ClientMessage } from '../protocol/client-messages.js';
 
 export type ConversationState =
   /** Between statements. */
   | 'ready'
-  /** Executions of an INSERT are held back until something else comes. */
+  /** Executions of an INSERT are buffered until a different message arrives. */
   | 'waiting'
-  /** After an error of the extended protocol, up to Sync. */
+  /** After an error of the extended protocol, until Sync. */
   | 'skipping'
   /** The client sends the data of a COPY. */
   | 'copying'
-  /** The client is gone. */
+  /** The client disconnected. */
   | 'closed';
 
 export type Step =
-  /** Handled without waiting: a pipeline consists of thousands of such messages. */
+  /** Handled immediately: a pipeline contains thousands of such messages. */
   | 'now'
-  /** Handled after what came before it. */
+  /** Handled after the previous messages. */
   | 'run'
-  /** What is held back runs first; then the message is looked up again. */
+  /** Runs buffered inserts first, and then looks the message up again. */
   | 'settle'
   | 'skip'
-  /** A simple query begins. */
+  /** Starts a simple query. */
   | 'query'
-  /** The batch ends. */
+  /** Ends the batch. */
   | 'sync'
-  /** Data of the COPY, its end, or what has no place in it. */
+  /** COPY data, its end, or a message that is invalid during COPY. */
   | 'copy'
-  /** The conversation ends. */
+  /** Ends the conversation. */
   | 'end';
 
 type Steps = Readonly<Record<ClientMessage['kind'], Step>>;
 
-/** All messages but those named. */
+/** The same step for all messages except the given ones. */
 function all(step: Step, others: Partial<Steps> = {}): Steps {
   return {
     bind: step,
@@ -57,7 +58,7 @@ function all(step: Step, others: Partial<Steps> = {}): Steps {
 }
 
 const AT_ONCE = { bind: 'now', describe: 'now', execute: 'now' } as const;
-/** What is left of a COPY that failed. */
+/** Remaining data of a failed COPY. */
 const LATE_DATA = { copyData: 'skip', copyDone: 'skip', copyFail: 'skip' } as const;
 const TURNS = { query: 'query', sync: 'sync', terminate: 'end' } as const;
 

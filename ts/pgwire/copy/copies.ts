@@ -1,4 +1,4 @@
-/** COPY over the connection: what one conversation copies in, and out. */
+/** COPY over the connection, in both directions. */
 import type { CopyStream } from '../../session/index.js';
 import type { ClientMessage } from '../protocol/client-messages.js';
 import { BoundValues } from '../statements/bound-values.js';
@@ -12,7 +12,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 
 interface CopiesSetting extends CopySetting {
   readonly outlet: { queue(bytes: Buffer): void; readonly send: Send };
-  /** Runs a portal so that it can be cancelled. */
+  /** Runs a portal in a cancellable way. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
 }
 
@@ -29,7 +29,7 @@ export class Copies {
     return this.open !== null;
   }
 
-  /** TO STDOUT runs to its end; FROM STDIN asks for the data. */
+  /** TO STDOUT runs to completion; FROM STDIN requests the data. */
   async start(statement: CopyStream): Promise<void> {
     if (statement.kind === 'CopyOut') {
       await this.copyOut(statement);
@@ -39,7 +39,7 @@ export class Copies {
     this.setting.outlet.queue(this.open.response);
   }
 
-  /** A message while data is expected. An error leaves the COPY to be abandoned. */
+  /** Handles a message while data is expected. After an error, the caller must abandon the COPY. */
   async handle(message: ClientMessage): Promise<void> {
     const { open } = this;
     switch (message.kind) {
@@ -56,7 +56,7 @@ export class Copies {
         throw new ProtocolError('57014', `COPY from stdin failed: ${message.reason}`);
       case 'flush':
       case 'sync':
-        // Drivers send Sync right after Execute, before they know that data is asked for.
+        // Drivers send Sync right after Execute, before they know that data is requested.
         break;
       default: {
         const found = `unexpected message "${message.kind}" during COPY from stdin`;
@@ -69,7 +69,7 @@ export class Copies {
     this.open?.cancel();
   }
 
-  /** Ends the COPY without a trace; nothing of it comes after this has resolved. */
+  /** Ends the COPY without a trace; once this resolves, none of its data can appear. */
   async abandon(): Promise<void> {
     const { open } = this;
     this.open = null;
@@ -100,7 +100,7 @@ export class Copies {
       outlet.queue(copyResponse('out', format, columns.length));
       outlet.queue(rows.head());
       const portal = new Portal(statement, BoundValues.none, formats);
-      // What is copied comes back as it was.
+      // Exact values, so that they can be copied in unchanged.
       portal.exact = true;
       const run = await this.setting.run(portal, 0, (bytes) => outlet.send(rows.rows(bytes)));
       outlet.queue(rows.tail());
@@ -112,7 +112,7 @@ export class Copies {
   }
 }
 
-/** The query whose rows are copied; `start` is -1 when it does not stand in the statement. */
+/** The query whose rows are copied; `start` is -1 if it is not part of the statement. */
 function queryOf({ source }: Extract<CopyStream, { kind: 'CopyOut' }>): {
   readonly text: string;
   readonly start: number;

@@ -1,7 +1,7 @@
 /**
- * COPY … FROM STDIN: the bytes of the client go to the engine as they come, which makes rows of an
- * INSERT of them. All of them or none: in a block they wait for its end, else the COPY is a
- * transaction of its own.
+ * COPY … FROM STDIN: passes the client's bytes to the engine as they arrive, which converts them to
+ * rows of an INSERT. All rows are written or none: inside a block they wait for its end; otherwise
+ * the COPY is a separate transaction.
  */
 import type {
   CopyAppender,
@@ -20,10 +20,10 @@ import { Recoder } from './recoder.js';
 import { copyResponse } from '../protocol/server-messages.js';
 import { oidOf } from '../protocol/type-oids.js';
 
-/** Bytes that cross together; many clients send less in a message. */
+/** Bytes passed to the engine together; many clients send smaller messages. */
 const PIECE_BYTES = 256 * 1024;
 
-/** What a COPY needs of its conversation. */
+/** The conversation interface that a COPY needs. */
 export interface CopySetting {
   tableMetadata(name: string): Promise<TableMetadata | null>;
   prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement>;
@@ -31,7 +31,7 @@ export interface CopySetting {
 
 type CopyInStatement = Extract<CopyStream, { kind: 'CopyIn' }>;
 
-/** What a COPY writes with. */
+/** Objects that a COPY needs to write. */
 interface Opened {
   readonly options: CopyOptions;
   readonly insert: PreparedStatement;
@@ -44,9 +44,9 @@ export class CopyIn {
   private readonly insert: PreparedStatement;
   private readonly appender: CopyAppender;
   private readonly columnCount: number;
-  /** Null: the data are UTF-8, or binary. */
+  /** `null` if the data is UTF-8 or binary. */
   private readonly recoder: Recoder | null;
-  /** Bytes that wait for more. */
+  /** Bytes buffered for the next chunk. */
   private piece: Buffer | null = null;
   private pieceBytes = 0;
   private cancelled = false;
@@ -80,23 +80,23 @@ export class CopyIn {
     }
   }
 
-  /** Asks for the data. */
+  /** The message that requests the data. */
   get response(): Buffer {
     return copyResponse('in', this.isBinary ? 1 : 0, this.columnCount);
   }
 
-  /** Stops at the next message. */
+  /** Cancels at the next message. */
   cancel(): void {
     this.cancelled = true;
   }
 
-  /** Takes a piece of the data; resolves when there is room for more. */
+  /** Accepts a chunk of data; resolves when more may follow. */
   async feed(bytes: Buffer): Promise<void> {
     this.refuseIfCancelled();
     await this.gather(this.recoder === null ? bytes : this.recoder.next(bytes));
   }
 
-  /** The end of the data: everything becomes visible. Resolves to the rows. */
+  /** Ends the data and makes all rows visible. Resolves to the number of rows. */
   async finish(): Promise<number> {
     this.refuseIfCancelled();
     if (this.recoder !== null) {
@@ -108,7 +108,7 @@ export class CopyIn {
     return rows;
   }
 
-  /** Leaves nothing behind; a block that is not its own has failed. */
+  /** Discards all rows; inside a transaction block, the block has failed. */
   async abandon(): Promise<void> {
     this.insert.close();
     await this.appender.abort();
@@ -149,7 +149,7 @@ export class CopyIn {
     }
   }
 
-  /** What the data came to; throws what is wrong with them. */
+  /** Returns the number of rows; throws if the data is invalid. */
   private async end(): Promise<number> {
     const { rows, failure } = await this.appender.finish().catch((error: unknown) => {
       throw inData(error);
@@ -171,7 +171,7 @@ export class CopyIn {
   }
 }
 
-/** How the engine reads the data. */
+/** The data format for the engine. */
 function formOf(
   options: CopyOptions,
   columns: readonly string[],

@@ -1,27 +1,27 @@
-/** Options of COPY over a connection: their defaults, and what does not go together. */
+/** Options of COPY over a connection: their defaults and invalid combinations. */
 import type { CopyStreamOptions } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 export interface CopyOptions {
   readonly format: 'text' | 'csv' | 'binary';
   readonly delimiter: string;
-  /** The text of a null. */
+  /** The string for null. */
   readonly nullText: string;
-  /** `match`: the names must be those of the columns. */
+  /** `match`: the names must match the columns. */
   readonly header: boolean | 'match';
   readonly quote: string;
   readonly escape: string;
-  /** Columns, or all for `*`. */
+  /** Column names, or all for `*`. */
   readonly forceQuote: readonly string[];
   readonly forceNotNull: readonly string[];
   readonly forceNull: readonly string[];
-  /** The encoding of texts that clients send, as `TextDecoder` names it. */
+  /** Encoding of the client's text, as a `TextDecoder` label. */
   readonly encoding: string;
 }
 
 const ALL = '*';
 
-/** Encodings that PostgreSQL calls otherwise than the web. */
+/** Encodings whose PostgreSQL name differs from the web label. */
 const ENCODINGS: Readonly<Record<string, string>> = {
   utf8: 'utf-8',
   unicode: 'utf-8',
@@ -48,7 +48,7 @@ const ENCODINGS: Readonly<Record<string, string>> = {
   uhc: 'euc-kr',
 };
 
-/** The encoding that COPY names, by its name on the web. */
+/** The web label of an encoding in COPY. */
 function encodingOf(name: string): string {
   const plain = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const known = ENCODINGS[plain] ?? plain.replace(/^win(?=\d)/, 'windows-');
@@ -56,13 +56,13 @@ function encodingOf(name: string): string {
     try {
       return new TextDecoder(label).encoding;
     } catch {
-      // The other name is tried.
+      // Tries the other label.
     }
   }
   throw new ProtocolError('22023', `argument to option "encoding" must be a valid encoding name`);
 }
 
-/** A name as SQL. */
+/** Quotes an identifier. */
 export function quotedName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
@@ -75,7 +75,7 @@ function formatOf({ format = 'text' }: CopyStreamOptions): CopyOptions['format']
   throw new ProtocolError('22023', message);
 }
 
-/** Options with the defaults of their format, or why they do not go together. */
+/** Options with the defaults of their format; throws for an invalid combination. */
 export function copyOptions(draft: CopyStreamOptions): CopyOptions {
   const format = formatOf(draft);
   const isCsv = format === 'csv';
@@ -123,7 +123,7 @@ export function copyOptions(draft: CopyStreamOptions): CopyOptions {
   return options;
 }
 
-/** Whether a list of columns names one of them. */
+/** Whether a column list contains a column. */
 export function names(list: readonly string[], column: string): boolean {
   return list.some((name) => name === ALL || name.toLowerCase() === column.toLowerCase());
 }

@@ -1,4 +1,4 @@
-/** COPY … TO STDOUT: DataRow messages of the engine as CopyData, one message for each row. */
+/** COPY … TO STDOUT: converts DataRow messages of the engine to CopyData, one message per row. */
 import type { ResultColumn } from '../../session/index.js';
 import { type CopyOptions, names } from './copy-options.js';
 import { copyData } from '../protocol/server-messages.js';
@@ -8,11 +8,11 @@ const HEADER_BYTES = 5;
 const LOWER_D = 0x64;
 const BACKSLASH = 0x5c;
 const NEWLINE = 0x0a;
-/** Signature, flags, length of the extension. */
+/** Signature, flags and extension length. */
 const BINARY_HEAD = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const BINARY_TAIL = Buffer.from([0xff, 0xff]);
 
-/** The character after the backslash for a byte; 0 for those that need none. */
+/** Escape character for a byte; 0 if it needs no escape. */
 const TEXT_ESCAPES = new Uint8Array(256);
 for (const pair of ['\bb', '\ff', '\nn', '\rr', '\tt', '\vv', '\\\\']) {
   TEXT_ESCAPES[pair.charCodeAt(0)] = pair.charCodeAt(1);
@@ -24,7 +24,7 @@ export class CopyRows {
   private readonly escapes: Uint8Array;
   private readonly nullText: Buffer;
   private readonly delimiter: number;
-  /** Per column: quoted whatever it holds. */
+  /** Whether each column is always quoted. */
   private readonly quoted: readonly boolean[];
   private out = NOTHING;
   private at = 0;
@@ -47,7 +47,7 @@ export class CopyRows {
     }
   }
 
-  /** What comes before the rows, in messages of its own. */
+  /** Messages that precede the rows. */
   head(): Buffer {
     const { format, header } = this.options;
     if (format === 'binary' || header === false) {
@@ -69,7 +69,10 @@ export class CopyRows {
     return this.options.format === 'binary' ? copyData(this.withHead(BINARY_TAIL)) : NOTHING;
   }
 
-  /** Whole DataRow messages. The binary form is theirs, but for the letter: it is changed there. */
+  /**
+   * Converts complete DataRow messages. Binary CopyData differs only in the message type, which is
+   * changed in place.
+   */
   rows(bytes: Buffer): Buffer {
     if (this.options.format === 'binary') {
       return this.binaryRows(bytes);
@@ -93,7 +96,9 @@ export class CopyRows {
     return Buffer.concat([first, bytes.subarray(end)]);
   }
 
-  /** As PostgreSQL, and as some drivers insist: the head shares a message with what is first. */
+  /**
+   * The header shares a message with the first data, as in PostgreSQL; some drivers require this.
+   */
   private withHead(bytes: Buffer): Buffer {
     const whole = this.headSent ? bytes : Buffer.concat([BINARY_HEAD, bytes]);
     this.headSent = true;
@@ -152,7 +157,7 @@ export class CopyRows {
     for (let index = start; index < end && !isQuoted; index += 1) {
       isQuoted = escapes[bytes[index] ?? 0] === 1;
     }
-    // A line of just this would end the data for its reader.
+    // A line with only this value would end the data for its reader.
     isQuoted ||= this.columns.length === 1 && bytes.toString('latin1', start, end) === '\\.';
     if (!isQuoted) {
       this.at += bytes.copy(out, this.at, start, end);
@@ -183,7 +188,7 @@ export class CopyRows {
     this.at = 0;
   }
 
-  /** Room for a value of so many bytes, all escaped, with its quotes and what separates it. */
+  /** Reserves space for a value with every byte escaped, its quotes and a separator. */
   private reserve(length: number): void {
     const needed = this.at + length * 2 + 16;
     if (needed > this.out.length) {
@@ -201,7 +206,7 @@ export class CopyRows {
     }
   }
 
-  /** Leaves room for the message's header; answers where it begins. */
+  /** Reserves space for the message header; returns its start. */
   private beginRow(): number {
     this.reserve(0);
     const start = this.at;

@@ -1,11 +1,11 @@
-/** Data of COPY in other encodings than UTF-8, which is the only one that the engine reads. */
+/** Converts COPY data from other encodings to UTF-8, the only encoding that the engine reads. */
 
-/** No text of UTF-8 has it: the engine refuses the line that has it. */
+/** Invalid in UTF-8, so the engine refuses the line that contains it. */
 const NO_TEXT = Buffer.from([0xff]);
 const REPLACEMENT = '\ufffd';
 
 export class Recoder {
-  /** As the web names it. */
+  /** As a web label. */
   readonly encoding: string;
   private readonly decoder: InstanceType<typeof TextDecoder>;
 
@@ -14,12 +14,14 @@ export class Recoder {
     this.decoder = new TextDecoder(encoding);
   }
 
-  /** The next bytes as UTF-8; what is no text of the encoding is none afterwards. */
+  /**
+   * Converts the next bytes to UTF-8; bytes that are invalid in the encoding become invalid UTF-8.
+   */
   next(bytes: Buffer): Buffer {
     return this.checked(this.decoder.decode(bytes, { stream: true }));
   }
 
-  /** What the last bytes leave. */
+  /** Converts the remaining bytes. */
   end(): Buffer {
     return this.checked(this.decoder.decode());
   }

@@ -1,6 +1,6 @@
 /**
- * Who may enter, and with which proof. The exchange is a generator-like object: it is fed the
- * client's password messages and tells what to send and when it is over.
+ * Logins of the wire protocol. An exchange receives the client's password messages, and returns
+ * what to send and whether it is complete.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -26,19 +26,19 @@ import {
   authenticationSaslFinal,
 } from '../protocol/server-messages.js';
 
-/** A user of the configuration, without users in the database. */
+/** A user from the configuration, without users in the database. */
 export interface Account {
   readonly user: string;
   readonly password: string;
   readonly readOnly: boolean;
 }
 
-/** Who has come in. */
+/** A user who has logged in. */
 export interface Entered {
   readonly user: string;
   readonly readOnly: boolean;
   readonly identity: Identity;
-  /** Whether it still holds; absent where nothing can change. */
+  /** Checks whether the login is still valid; absent if it cannot change. */
   readonly renew?: NonNullable<KnownLogin['renew']>;
 }
 
@@ -48,22 +48,25 @@ export type LoginMethod = 'scram' | 'cleartext';
 interface Entry {
   readonly entered: Entered;
   readonly verifier: ScramVerifier;
-  /** Takes as long for every password. */
+  /** Takes equally long for every password. */
   fits(password: string): boolean | Promise<boolean>;
 }
 
-/** Where logins are looked up and counted. */
+/** Dependencies of logins. */
 interface LoginSetting {
-  /** The users of the database; absent where access control is off. */
+  /** The users of the database; absent without access control. */
   readonly directory?: Directory | undefined;
-  /** Wrong passwords, here and elsewhere. */
+  /** Failed passwords, shared by all endpoints. */
   readonly failures: FailureLimiter;
 }
 
-/** Of the accounts of the configuration: a reload must not distinguish them from unknown names. */
+/**
+ * Salts of configured accounts, kept across reloads so that accounts cannot be distinguished from
+ * unknown names.
+ */
 const accountSalts = new NameSalts();
 
-/** Who may log in: the users of the database, or else the accounts of the configuration. */
+/** Users who may log in: those of the database, otherwise the configured accounts. */
 export class LoginBook {
   readonly method: LoginMethod;
   private readonly setting: LoginSetting;
@@ -92,7 +95,7 @@ export class LoginBook {
     return book;
   }
 
-  /** `endPoint`: what a login can be bound to on an encrypted connection. */
+  /** `endPoint`: data to which a login on an encrypted connection can be bound. */
   begin(user: string, caller: Caller, endPoint: Buffer | null = null): LoginExchange {
     const { directory, failures } = this.setting;
     const { address } = caller;
@@ -107,14 +110,15 @@ export class LoginBook {
       fits: (password) => entry?.fits(password) ?? this.refuses(user, password, caller),
       mayEnter: ({ identity }) => directory?.mayConnect(identity, 'PGWIRE') !== false,
       count: (isRight) => {
-        // Many tries sent at once are not more tries: those that come too late learn nothing.
+        // Parallel attempts are limited too: an attempt that completes after the limit reveals
+        // nothing.
         refuseMany(failures, user, address);
         failures[isRight ? 'succeeded' : 'failed'](user, address);
       },
     });
   }
 
-  /** As slow as for users there are. */
+  /** Takes as long as for an existing user. */
   private async refuses(user: string, password: string, caller: Caller): Promise<false> {
     await this.setting.directory?.verifyPassword(user, password, caller);
     this.digest(password);
@@ -138,7 +142,7 @@ function storedEntry(directory: Directory, user: string, caller: Caller): Entry 
   if (verifier === null || identity === null) {
     return undefined;
   }
-  // Another password is another verifier; who is gone or disabled has none.
+  // A changed password has a different verifier; a deleted or disabled user has none.
   const renew = (): Login => {
     if (directory.scramVerifier(user) !== verifier) {
       return { kind: 'unknown' };
@@ -154,21 +158,21 @@ function storedEntry(directory: Directory, user: string, caller: Caller): Entry 
   };
 }
 
-/** What the exchange asks the connection to do. */
+/** The next action of the connection. */
 export interface LoginStep {
   readonly send: Buffer | null;
-  /** Set when the client has proved who it is. */
+  /** Set when the client has authenticated. */
   readonly entered: Entered | null;
 }
 
-/** Who wants to enter, and over what. */
+/** A client that wants to log in. */
 interface Candidate {
   readonly entry: Entry | undefined;
   readonly endPoint: Buffer | null;
   readonly verifier: ScramVerifier;
   fits(password: string): boolean | Promise<boolean>;
   mayEnter(entered: Entered): boolean;
-  /** Called with each password; throws when there were too many wrong ones. */
+  /** Called with the result for each password; throws after too many failures. */
   count(isRight: boolean): void;
 }
 
@@ -182,20 +186,20 @@ export class LoginExchange {
     this.candidate = candidate;
   }
 
-  /** What to ask the client first. */
+  /** The first message to the client. */
   challenge(): Buffer {
     return this.method === 'cleartext'
       ? authenticationCleartext()
       : authenticationSasl(this.mechanisms());
   }
 
-  /** Best first. */
+  /** Preferred mechanism first. */
   private mechanisms(): string[] {
     const { endPoint } = this.candidate;
     return endPoint === null ? [SCRAM_MECHANISM] : [SCRAM_PLUS_MECHANISM, SCRAM_MECHANISM];
   }
 
-  /** Takes a password message. */
+  /** Handles a password message. */
   async answer(body: Buffer): Promise<LoginStep> {
     if (this.method === 'cleartext') {
       return await this.cleartext(body);
@@ -230,7 +234,7 @@ export class LoginExchange {
     }
   }
 
-  /** The password was right; the way in is a permission of its own. */
+  /** The password is correct; the endpoint's permission is checked as well. */
   private enter(): Entered {
     const { entry } = this.candidate;
     if (entry === undefined) {

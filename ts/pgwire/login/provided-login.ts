@@ -1,7 +1,7 @@
 /**
- * Logins that another service checks: passwords of people whom only the identity provider knows,
- * and tokens in a password's place. The password has to be seen for that, so it crosses the
- * network encrypted or not at all.
+ * Logins that another service verifies: passwords of users known only to the identity provider, and
+ * tokens sent as passwords. The server must see the password, so it is sent only over encrypted
+ * connections, unless configured otherwise.
  */
 import type { Authenticator, Caller, Identity, Login } from '../../auth/index.js';
 import type { Principal } from '../../session/index.js';
@@ -21,12 +21,12 @@ export class ProvidedLogin {
     this.caller = caller;
   }
 
-  /** What to ask the client first. */
+  /** The first message to the client. */
   challenge(): Buffer {
     return authenticationCleartext();
   }
 
-  /** Takes the password message. */
+  /** Handles the password message. */
   async answer(body: Buffer): Promise<LoginStep> {
     const end = body.indexOf(0);
     const password = decodeText(end < 0 ? body : body.subarray(0, end));
@@ -40,11 +40,11 @@ export class ProvidedLogin {
   }
 }
 
-/** Whose session it is. Groups, and whether they may still be here, can change while it lasts. */
+/** The user of a session. Groups and permissions may change during the session. */
 export class Visitor implements Principal {
   readonly name: string;
   readonly readOnly: boolean;
-  /** Whether nothing but a change of rights can end the login: no token, no other service. */
+  /** Whether only a change of rights can end the login: it uses no token, and no other service. */
   readonly isLasting: boolean;
   identity: Identity;
   private readonly renew: Entered['renew'];
@@ -57,7 +57,9 @@ export class Visitor implements Principal {
     this.renew = renew;
   }
 
-  /** Why no statement may begin now; at once while no service has to be asked. */
+  /**
+   * Returns an error if no statement may start now; synchronous unless a service must be called.
+   */
   refusal(): ProtocolError | null | Promise<ProtocolError | null> {
     const login = this.renew?.();
     if (login === undefined) {
@@ -75,7 +77,7 @@ export class Visitor implements Principal {
   }
 }
 
-/** Fatal, but for what may pass. */
+/** Fatal, unless the identity provider is unavailable. */
 function refusalOf(
   login: Exclude<Login, { kind: 'known' }>,
   sqlState: string,

@@ -1,6 +1,6 @@
 /**
- * SCRAM-SHA-256, the server's side of the exchange (RFC 5802, RFC 7677). Unknown users go through
- * the same exchange with a verifier that no password fits.
+ * SCRAM-SHA-256, server side (RFC 5802, RFC 7677). Unknown users go through the same exchange, with
+ * a verifier that no password matches.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -8,7 +8,7 @@ import type { ScramVerifier } from '../../auth/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 export const SCRAM_MECHANISM = 'SCRAM-SHA-256';
-/** The same, bound to the certificate that the client sees (RFC 5929). */
+/** The same, bound to the server's certificate (RFC 5929). */
 export const SCRAM_PLUS_MECHANISM = 'SCRAM-SHA-256-PLUS';
 
 const NONCE_BYTES = 18;
@@ -16,15 +16,15 @@ const NONCE_BYTES = 18;
 const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
 const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
 
-/** How an exchange is tied to the encrypted connection that carries it. */
+/** Binds an exchange to the encrypted connection that carries it. */
 interface ChannelBinding {
-  /** The digest of the server's certificate. */
+  /** Digest of the server's certificate. */
   readonly endPoint: Buffer;
-  /** The client chose the mechanism with channel binding. */
+  /** Whether the client chose the mechanism with channel binding. */
   readonly chosen: boolean;
 }
 
-/** One exchange: `first`, then `final`. */
+/** A single exchange: call `first`, then `final`. */
 export class ScramExchange {
   private readonly verifier: ScramVerifier;
   private readonly channel: ChannelBinding | null;
@@ -33,7 +33,7 @@ export class ScramExchange {
   private nonce = '';
   private transcript = '';
 
-  /** `channel`: null where no binding was offered. */
+  /** `channel`: `null` if binding was not offered. */
   constructor(
     verifier: ScramVerifier,
     channel: ChannelBinding | null = null,
@@ -44,7 +44,7 @@ export class ScramExchange {
     this.serverNonce = nonce;
   }
 
-  /** The answer to the client's first message. */
+  /** Returns the response to the client's first message. */
   first(message: string): string {
     const match =
       /^((n|y|p=[^,]*),(?:a=[^,]*)?,)((?:m=[^,]*,)?n=[^,]*,r=([\x21-\x2b\x2d-\x7e]+).*)$/s.exec(
@@ -62,7 +62,7 @@ export class ScramExchange {
     return answer;
   }
 
-  /** What the client's next message must repeat beside its header. */
+  /** The binding data that the client's next message must repeat after its header. */
   private channelData(flag: string): Buffer {
     if (this.channel?.chosen === true) {
       if (flag !== 'p=tls-server-end-point') {
@@ -73,15 +73,15 @@ export class ScramExchange {
     if (flag.startsWith('p')) {
       throw new ProtocolError('08P01', 'SCRAM without channel binding cannot use one', true);
     }
-    // The client could have bound the exchange and believes this server cannot: an attacker between
-    // them took the offer out.
+    // The client supports channel binding and believes that the server does not: an attacker
+    // between them removed the offer.
     if (flag === 'y' && this.channel !== null) {
       throw new ProtocolError('28000', 'SCRAM channel binding negotiation error', true);
     }
     return Buffer.alloc(0);
   }
 
-  /** The answer to the client's proof, null when the proof is wrong. */
+  /** Returns the response to the client's proof; `null` if the proof is wrong. */
   final(message: string): string | null {
     const match = /^(c=([^,]*),r=([^,]*)(?:,.*)?),p=([A-Za-z0-9+/]+=*)$/s.exec(message);
     const [, unproved, binding, nonce, proofText] = match ?? [];

@@ -1,4 +1,4 @@
-/** What clients send: bodies of frames to values. What is cut short or too long is refused. */
+/** Decodes client messages. A truncated or overlong message is refused. */
 import { isAscii } from 'node:buffer';
 
 import type { Frame } from './frames.js';
@@ -45,7 +45,7 @@ export type ClientMessage =
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/** UTF-8, strictly. */
+/** Decodes strict UTF-8. */
 export function decodeText(bytes: Buffer): string {
   if (isAscii(bytes)) {
     return bytes.toString('latin1');
@@ -57,7 +57,7 @@ export function decodeText(bytes: Buffer): string {
   }
 }
 
-/** Short texts of ASCII, which most are, without a view of their bytes. */
+/** Short ASCII strings, the common case, are decoded without a view of their bytes. */
 const SHORT_BYTES = 64;
 
 function decodeRange(bytes: Buffer, start: number, end: number): string {
@@ -68,7 +68,7 @@ function decodeRange(bytes: Buffer, start: number, end: number): string {
   return at === end ? bytes.toString('latin1', start, end) : decodeText(bytes.subarray(start, end));
 }
 
-/** Reads a body from its start to its end. */
+/** Reads a message body sequentially. */
 class BodyReader {
   readonly body: Buffer;
   private at: number;
@@ -78,7 +78,7 @@ class BodyReader {
     this.at = at;
   }
 
-  /** How far it has read. */
+  /** The current offset. */
   get place(): number {
     return this.at;
   }
@@ -99,7 +99,7 @@ class BodyReader {
     return this.body.readUInt32BE(this.pass(4));
   }
 
-  /** Text up to a zero byte. */
+  /** Reads a string up to a zero byte. */
   text(): string {
     const end = this.body.indexOf(0, this.at);
     if (end < 0) {
@@ -126,7 +126,7 @@ class BodyReader {
     }
   }
 
-  /** Passes `count` bytes that must be there; answers where they begin. */
+  /** Skips `count` bytes, which must exist; returns their start. */
   pass(count: number): number {
     if (count < 0 || this.left < count) {
       throw cutShort();
@@ -164,7 +164,7 @@ export function readStartup(frame: Frame): StartupMessage {
   return { kind: 'startup', major: 3, minor: code & 0xffff, parameters };
 }
 
-/** Messages whose body is not read to its end. */
+/** Messages whose body need not be read completely. */
 const TAKES_ALL: ReadonlySet<string> = new Set(['password', 'copyData', 'functionCall']);
 
 export function readMessage(frame: Frame): ClientMessage {
@@ -221,16 +221,16 @@ function readParse(body: BodyReader): ClientMessage {
   return { kind: 'parse', name, text, types };
 }
 
-/** Most binds name no formats. */
+/** Shared, since most Bind messages have no formats. */
 const NO_CODES: readonly number[] = [];
 
 /**
- * The values of a Bind where they came. Each is known to be there whole; the engine reads them.
+ * The values of a Bind message, in place. They are known to be complete; the engine decodes them.
  */
 export class BoundParameters {
   readonly count: number;
   readonly body: Buffer;
-  /** Of the count before the values, and of their end. */
+  /** Offset of the value count, and of the end of the values. */
   readonly start: number;
   readonly end: number;
 

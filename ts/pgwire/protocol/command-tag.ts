@@ -1,4 +1,4 @@
-/** The tag that completes an engine's statement. */
+/** The command tag for a statement of the engine. */
 export function commandTag(kind: string, command: string, rows: number): string {
   const word = command.toUpperCase();
   switch (kind) {

@@ -1,13 +1,15 @@
-/** Errors of a statement as a client sees them: SQLSTATE, and the position in its own text. */
+/**
+ * Converts statement errors for the client: SQLSTATE, and the position in the client's SQL text.
+ */
 import { asDatabaseError, ChangedResult, DatabaseError, sqlStateOf } from '../../session/index.js';
 import { ProtocolError } from './protocol-error.js';
 import { errorResponse } from './server-messages.js';
 
-/** An error with its place in the text the client sent. */
+/** An error with its position in the client's SQL text. */
 class LocatedError extends Error {
   readonly failure: DatabaseError;
   readonly position: number | undefined;
-  /** Where in the data of a COPY. */
+  /** Position in the data of a COPY. */
   readonly where: string | undefined;
 
   constructor(failure: DatabaseError, position: number | undefined, where?: string) {
@@ -18,7 +20,7 @@ class LocatedError extends Error {
   }
 }
 
-/** `offset` is where the statement begins in `text`; positions count characters from 1. */
+/** `offset` is the start of the statement in `text`; positions count characters from 1. */
 export function located(
   error: unknown,
   text: string,
@@ -35,7 +37,7 @@ export function located(
   return new LocatedError(failure, before + 1);
 }
 
-/** An error of a COPY: it has no place in the text, but may have one in the data. */
+/** A COPY error has no position in the SQL text, but may have one in the data. */
 export function inData(error: unknown, where?: string): Error {
   if (error instanceof ProtocolError) {
     return new ProtocolError(error.sqlState, error.message, error.fatal, where);
@@ -43,7 +45,7 @@ export function inData(error: unknown, where?: string): Error {
   return new LocatedError(asDatabaseError(error), undefined, where);
 }
 
-/** An error in a part of a text that begins at `offset`. */
+/** Shifts the position of an error in a part of the text that starts at `offset`. */
 export function shifted(error: unknown, offset: number): Error {
   if (error instanceof ProtocolError) {
     return error;
@@ -67,14 +69,14 @@ export function errorReport(error: LocatedError | ProtocolError): Buffer {
   return errorResponse({ severity: 'ERROR', ...fields, position, where });
 }
 
-/** Drivers prepare a statement again where PostgreSQL's function of this name says so. */
+/** Drivers prepare a statement again if the error names this PostgreSQL function. */
 function special(failure: DatabaseError): { sqlState?: string; routine?: string } {
   return failure instanceof ChangedResult
     ? { sqlState: sqlStateOf('NotSupported'), routine: 'RevalidateCachedQuery' }
     : {};
 }
 
-/** Characters as the protocol counts them: code points. */
+/** Number of characters in the protocol's sense: code points. */
 function characters(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
 }

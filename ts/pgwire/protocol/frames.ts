@@ -1,23 +1,23 @@
 /**
- * Bytes to frames. Keeps what arrived as a list of chunks: a large message is put together once,
- * when its last byte is there, and its length is checked before anything is allocated for it.
+ * Splits bytes into frames. Received chunks are kept in a list, so a large message is concatenated
+ * only once, when it is complete. Its length is checked before anything is allocated.
  */
 import { ProtocolError } from './protocol-error.js';
 
-/** Start-up packets, by the reference's limits. */
+/** PostgreSQL's limits for startup packets. */
 const STARTUP_BYTES_MIN = 8;
 const STARTUP_BYTES_MAX = 10_000;
 const HEADER_BYTES = 5;
 const LENGTH_BYTES = 4;
 const NOTHING = Buffer.alloc(0);
 
-/** One message of a client: its letter (empty for start-up packets) and its body. */
+/** A client message: its type (empty for startup packets) and body. */
 export interface Frame {
   readonly type: string;
   readonly body: Buffer;
 }
 
-/** Where a message lies: its letter's code, and its body in `bytes`. */
+/** The location of a message: its type code, and its body within `bytes`. */
 export interface FramePlace {
   readonly type: number;
   readonly bytes: Buffer;
@@ -26,17 +26,17 @@ export interface FramePlace {
 }
 
 export class FrameReader implements FramePlace {
-  /** What `peek` found. */
+  /** The message found by `peek`. */
   type = 0;
   bytes: Buffer = NOTHING;
   start = 0;
   end = 0;
   private chunks: Buffer[] = [];
-  /** Bytes of the first chunk that were given out. */
+  /** Bytes of the first chunk that were consumed. */
   private given = 0;
   private size = 0;
 
-  /** Bytes that are here and not yet given out. */
+  /** Number of bytes not consumed yet. */
   get buffered(): number {
     return this.size;
   }
@@ -49,7 +49,7 @@ export class FrameReader implements FramePlace {
     this.size += chunk.length;
   }
 
-  /** The start-up packet, or null while it is incomplete. */
+  /** The startup packet; `null` while it is incomplete. */
   nextStartup(): Frame | null {
     if (this.size < LENGTH_BYTES) {
       return null;
@@ -64,12 +64,12 @@ export class FrameReader implements FramePlace {
     return { type: '', body: this.take(length, LENGTH_BYTES) };
   }
 
-  /** The next message, or null while it is incomplete. */
+  /** The next message; `null` while it is incomplete. */
   next(maxBytes: number): Frame | null {
     return this.peek(maxBytes) ? this.pick() : null;
   }
 
-  /** Looks at the next message where it lies; false while it is incomplete. */
+  /** Locates the next message without consuming it; false while it is incomplete. */
   peek(maxBytes: number): boolean {
     if (this.size < HEADER_BYTES) {
       return false;
@@ -89,20 +89,20 @@ export class FrameReader implements FramePlace {
     return true;
   }
 
-  /** Takes the message that was looked at. */
+  /** Consumes the message found by `peek`. */
   pick(): Frame {
     const body = this.bytes.subarray(this.start, this.end);
     this.skip();
     return { type: String.fromCharCode(this.type), body };
   }
 
-  /** Passes over the message that was looked at. */
+  /** Skips the message found by `peek`. */
   skip(): void {
     this.pass(this.end - this.start + HEADER_BYTES);
     this.bytes = NOTHING;
   }
 
-  /** The first chunk, with so many bytes from `given` on in one piece. */
+  /** The first chunk, merged so that it has `count` contiguous bytes after `given`. */
   private gathered(count: number): Buffer {
     const first = this.chunks[0];
     if (first !== undefined && first.length - this.given >= count) {
@@ -114,7 +114,7 @@ export class FrameReader implements FramePlace {
     return whole;
   }
 
-  /** The next `count` bytes without the first `skipped` of them. */
+  /** Consumes `count` bytes, and returns them without the first `skipped`. */
   private take(count: number, skipped: number): Buffer {
     const whole = this.gathered(count);
     const start = this.given;
@@ -122,7 +122,7 @@ export class FrameReader implements FramePlace {
     return whole.subarray(start + skipped, start + count);
   }
 
-  /** Gives out `count` bytes of the first chunk. */
+  /** Consumes `count` bytes of the first chunk. */
   private pass(count: number): void {
     this.size -= count;
     this.given += count;

@@ -1,9 +1,9 @@
-/** An error the protocol itself finds; the engine's come as `DatabaseError`. */
+/** An error detected by the protocol; errors of the engine are `DatabaseError`. */
 export class ProtocolError extends Error {
   readonly sqlState: string;
-  /** The connection cannot go on. */
+  /** Whether the connection must end. */
   readonly fatal: boolean;
-  /** Where in the data of a COPY. */
+  /** Position in the data of a COPY. */
   readonly where: string | undefined;
 
   constructor(sqlState: string, message: string, fatal = false, where?: string) {

@@ -1,4 +1,4 @@
-/** What the server sends: values to bytes. */
+/** Encodes server messages. */
 
 /** Fields of ErrorResponse and NoticeResponse. */
 interface ReportFields {
@@ -7,15 +7,15 @@ interface ReportFields {
   readonly message: string;
   readonly detail?: string | undefined;
   readonly hint?: string | undefined;
-  /** Characters from 1. */
+  /** In characters, from 1. */
   readonly position?: number | undefined;
-  /** Where in the data it happened. */
+  /** Position in the data. */
   readonly where?: string | undefined;
-  /** The function of PostgreSQL's source that a driver looks for. */
+  /** The PostgreSQL function name that drivers check for. */
   readonly routine?: string | undefined;
 }
 
-/** A message: its letter, its length, and the parts of its body. */
+/** A message: its type, length and the parts of its body. */
 function message(type: string, ...parts: readonly Buffer[]): Buffer {
   let length = 4;
   for (const part of parts) {
@@ -70,7 +70,7 @@ export function negotiateProtocolVersion(minor: number, options: readonly string
   return message('v', int32(minor, options.length), ...options.map(text));
 }
 
-/** `backend`: who sent it. */
+/** `backend`: id of the sender. */
 export function notificationResponse(backend: number, channel: string, payload: string): Buffer {
   return message('A', int32(backend), text(channel), text(payload));
 }
@@ -87,7 +87,7 @@ export const noData = (): Buffer => message('n');
 export const emptyQueryResponse = (): Buffer => message('I');
 export const portalSuspended = (): Buffer => message('s');
 
-/** Asks for data (`G`) or announces it (`H`): one format for all columns. */
+/** Requests data (`G`) or announces it (`H`), with one format for all columns. */
 export function copyResponse(direction: 'in' | 'out', format: 0 | 1, columns: number): Buffer {
   const formats = new Array<number>(columns).fill(format);
   return message(direction === 'in' ? 'G' : 'H', Buffer.from([format]), int16(columns, ...formats));
@@ -104,14 +104,17 @@ export function parameterDescription(types: readonly number[]): Buffer {
   return message('t', int16(types.length), int32(...types));
 }
 
-/** One column of a RowDescription. */
+/** A column of a RowDescription. */
 export interface FieldDescription {
   readonly name: string;
-  /** Its table's number and its own in it; 0 and the place in the result for what is computed. */
+  /**
+   * Ids of the table and of the column in it; for a computed column 0 and its position in the
+   * result.
+   */
   readonly table: number;
   readonly column: number;
   readonly oid: number;
-  /** Bytes of a value, -1 when they vary. */
+  /** Bytes of a value; -1 if variable. */
   readonly size: number;
   readonly modifier: number;
   /** 0 text, 1 binary. */

@@ -1,4 +1,4 @@
-/** Type texts of the engine and type OIDs of the protocol. */
+/** Maps type names of the engine to type OIDs of the protocol. */
 import type { ResultColumn } from '../../session/index.js';
 import { type FieldDescription, noData, rowDescription } from './server-messages.js';
 
@@ -62,7 +62,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   PERIOD: [Oid.Interval, 16],
 };
 
-/** Arrays that are parameters; the engine reads their text. */
+/** Array types of parameters; the engine parses their text form. */
 const ARRAYS: Readonly<Record<string, number>> = {
   'BOOLEAN[]': Oid.BoolArray,
   'NAME[]': Oid.NameArray,
@@ -76,7 +76,7 @@ const ARRAYS: Readonly<Record<string, number>> = {
   'UUID[]': Oid.UuidArray,
 };
 
-/** Bytes of the header that modifiers of types count too. */
+/** Header bytes that type modifiers include. */
 const HEADER = 4;
 /** CHAR is `character(1)`. */
 const CHAR_MODIFIER = 1 + HEADER;
@@ -86,11 +86,11 @@ function shapeOf(type: string): Shape {
   if (type.endsWith('[]')) {
     return [ARRAYS[type] ?? Oid.Float8Array, -1];
   }
-  // Symbols, texts, addresses, geohashes and whatever comes later are text to a client.
+  // Clients receive symbols, strings, addresses, geohashes and all future types as text.
   return SHAPES[bare] ?? [Oid.Varchar, -1];
 }
 
-/** Bytes of the types that only the catalog has. */
+/** Sizes of types that exist only in the catalog. */
 const CATALOG_SIZES: Readonly<Record<number, number>> = {
   [Oid.Char]: 1,
   [Oid.Name]: 64,
@@ -106,7 +106,7 @@ export function oidOf(type: string): number {
   return shapeOf(type)[0];
 }
 
-/** Digits of a DECIMAL above 16 bits, those after its point below, and the header's four. */
+/** For DECIMAL: precision in the upper 16 bits and scale in the lower, plus the header's four. */
 function modifierOf({ type, source }: ResultColumn, oid: number): number {
   if (oid === Oid.Bpchar) {
     return CHAR_MODIFIER;
@@ -131,18 +131,20 @@ export function describeField(
     oid,
     size,
     modifier: modifierOf(column, oid),
-    // Bytes have no text form: they come as they are, whatever was asked for, and it says so.
+    // Binary data has no text form: it is always sent in binary format, and described so.
     format: oid === Oid.Bytea ? 1 : format,
   };
 }
 
-/** The last description of the columns of a statement: prepared ones are described each time. */
+/** The last description per column list, because prepared statements are described repeatedly. */
 const described = new WeakMap<
   readonly ResultColumn[],
   { readonly formats: string; readonly bytes: Buffer }
 >();
 
-/** The shape of rows, or that there are none; columns without a format are text. */
+/**
+ * The description of rows, or that the statement returns none. Columns without a format are text.
+ */
 export function describeRows(
   { columns }: { readonly columns: readonly ResultColumn[] },
   formats: readonly number[],
@@ -186,7 +188,7 @@ const DECLARED: Readonly<Record<number, string>> = {
   [Oid.TimestamptzArray]: 'TIMESTAMP[]',
 };
 
-/** The engine's type for a declared parameter; null leaves it to be inferred. */
+/** The engine's type for a declared parameter; `null` to infer it. */
 export function declaredType(oid: number): string | null {
   return DECLARED[oid] ?? null;
 }

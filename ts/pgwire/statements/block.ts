@@ -1,8 +1,8 @@
 /**
  * The BEGIN … COMMIT block of a conversation, and its savepoints.
  *
- * The engine holds the inserts of a block back, shows them to the block alone, and forgets those
- * after a savepoint on request.
+ * The engine buffers the inserts of a block and shows them only to the block. On request it
+ * discards the inserts after a savepoint.
  */
 import type { Transaction } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
@@ -10,7 +10,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 /** Idle, in a block, in a failed block. */
 type BlockStatus = 'I' | 'T' | 'E';
 
-/** What a block needs of a session. */
+/** The session interface that a block needs. */
 export interface BlockSession {
   transaction: Transaction | null;
   readonly database: { begin(): Transaction };
@@ -18,13 +18,13 @@ export interface BlockSession {
 
 interface Savepoint {
   readonly name: string;
-  /** What the transaction calls it. */
+  /** The savepoint's id in the transaction. */
   readonly mark: number;
-  /** Cursors that were open. */
+  /** The cursors open at the savepoint. */
   readonly portals: ReadonlySet<string>;
 }
 
-/** Savepoints of one block; each COPY or INSERT of a driver may set one. */
+/** Maximum savepoints of a block; some drivers set one for each COPY or INSERT. */
 const MAX_SAVEPOINTS = 10_000;
 
 export class Block {
@@ -40,7 +40,7 @@ export class Block {
     return this.current;
   }
 
-  /** Opens a block; false when one is open. */
+  /** Opens a block; returns false if one is open. */
   begin(): boolean {
     if (this.current !== 'I') {
       return false;
@@ -50,7 +50,7 @@ export class Block {
     return true;
   }
 
-  /** COMMIT; of a failed block, ROLLBACK. Returns the tag. */
+  /** COMMIT; in a failed block, ROLLBACK. Returns the command tag. */
   async commit(): Promise<'COMMIT' | 'ROLLBACK'> {
     const { transaction } = this.session;
     if (this.current === 'E') {
@@ -69,7 +69,7 @@ export class Block {
     this.end();
   }
 
-  /** A statement failed. */
+  /** Marks an open block as failed. */
   fail(): void {
     if (this.current === 'T') {
       this.current = 'E';
@@ -94,14 +94,16 @@ export class Block {
     this.savepoints.push({ name, mark, portals: new Set(portals) });
   }
 
-  /** Forgets a savepoint and those set after it; what they protect stays. */
+  /** Removes a savepoint and all later ones, but keeps the changes since. */
   release(name: string): void {
     this.refuseOutside('RELEASE SAVEPOINT');
     this.refuseIfFailed();
     this.savepoints.length = this.indexOf(name);
   }
 
-  /** Undoes what came after a savepoint, which stays; returns the cursors that were open then. */
+  /**
+   * Undoes the changes after a savepoint, which remains. Returns the cursors that were open at it.
+   */
   rollbackTo(name: string): ReadonlySet<string> {
     this.refuseOutside('ROLLBACK TO SAVEPOINT');
     const index = this.indexOf(name);
@@ -112,7 +114,7 @@ export class Block {
     return portals;
   }
 
-  /** Where the latest savepoint of a name is. */
+  /** Index of the latest savepoint with a name. */
   private indexOf(name: string): number {
     const index = this.savepoints.findLastIndex((savepoint) => savepoint.name === name);
     if (index < 0) {

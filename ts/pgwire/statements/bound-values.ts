@@ -1,4 +1,4 @@
-/** The values of a Bind on their way to the engine, as they came. */
+/** The values of a Bind message, passed to the engine unchanged. */
 import { isUtf8 } from 'node:buffer';
 
 import { isSentAsText, ParameterBatch, parameterHeader } from '../../session/index.js';
@@ -6,7 +6,7 @@ import type { BindMessage, BoundParameters } from '../protocol/client-messages.j
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { formatCodes } from './format-codes.js';
 
-/** By byte: 1 for ASCII but zero. */
+/** By byte value: 1 for ASCII except zero. */
 const ASCII = Uint8Array.from({ length: 256 }, (_, byte) => (byte > 0 && byte < 128 ? 1 : 0));
 const COUNT_BYTES = 2;
 const LENGTH_BYTES = 4;
@@ -14,9 +14,9 @@ const NO_OIDS: readonly number[] = [];
 
 export class BoundValues {
   readonly count: number;
-  /** How they were sent. */
+  /** Encodes how the values were sent. */
   readonly header: Buffer;
-  /** Where they came from. */
+  /** The Bind message with the values, if any. */
   readonly source: BoundParameters | null;
   private readonly row: ParameterBatch | null;
 
@@ -48,8 +48,8 @@ export class BoundValues {
   }
 
   /**
-   * Where values end that begin with their count at `start`, none of them beyond `end` and all
-   * texts of them UTF-8; -1 where it is not so.
+   * Returns the end of values that begin with their count at `start`. Returns -1 if a value extends
+   * beyond `end`, or a text value is not UTF-8.
    */
   static endOf(header: Buffer, bytes: Buffer, start: number, end: number): number {
     const count = bytes.readUInt16BE(start);
@@ -68,7 +68,7 @@ export class BoundValues {
     return at;
   }
 
-  /** One row of parameters. */
+  /** The values as one parameter row. */
   get parameters(): ParameterBatch {
     if (this.row !== null) {
       return this.row;
@@ -83,7 +83,7 @@ export class BoundValues {
   }
 }
 
-/** Text as the protocol takes it: UTF-8 without zero bytes. */
+/** Whether the bytes are valid text in the protocol: UTF-8 without zero bytes. */
 function isText(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
   while (at < end && ASCII[bytes[at] ?? 0] === 1) {
@@ -93,7 +93,7 @@ function isText(bytes: Buffer, start: number, end: number): boolean {
   return at === end || (isUtf8(rest) && !rest.includes(0));
 }
 
-/** The last header that was made: a client binds a statement alike each time. */
+/** The last header, cached because clients usually bind a statement in the same way. */
 let last: {
   readonly formats: string;
   readonly oids: readonly number[];

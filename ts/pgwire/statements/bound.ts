@@ -1,4 +1,4 @@
-/** Prepared statements of a conversation, and what Bind makes of them. */
+/** Prepared statements of a conversation, and portals bound from them. */
 import {
   type DeclareCursor,
   type ParameterTypes,
@@ -16,10 +16,10 @@ import type { Scroll } from './scroll.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { declaredType, oidOf } from '../protocol/type-oids.js';
 
-/** Parameters of one statement; the count is an unsigned 16-bit number. */
+/** Maximum parameters of a statement; the count is an unsigned 16-bit number. */
 const PARAMETERS_MAX = 65_535;
 
-/** A statement of Parse. */
+/** A statement prepared by Parse. */
 export type Stored =
   | { readonly kind: 'empty' }
   | { readonly kind: 'session'; readonly statement: SessionStatement }
@@ -27,18 +27,18 @@ export type Stored =
       readonly kind: 'engine';
       readonly prepared: PreparedStatement;
       readonly oids: readonly number[];
-      /** The cursor that its execution makes, and the types of its parameters. */
+      /** The cursor that its execution declares, and the types of its parameters. */
       readonly declares: DeclareCursor | null;
       readonly types: ParameterTypes;
     };
 
-/** What a statement of Parse needs of its conversation. */
+/** The conversation interface for preparing statements. */
 interface StoreSetting {
   read(text: string): ParsedStatement;
   prepare(text: string | ParsedStatement, types: ParameterTypes): Promise<PreparedStatement>;
 }
 
-/** Reads the text of a Parse; `types`: the numbers of those that its client declared. */
+/** Prepares the SQL text of a Parse message; `types` are the declared parameter OIDs. */
 export async function storedOf(
   text: string,
   types: readonly number[],
@@ -81,15 +81,15 @@ async function storedStatement(
   return { kind: 'engine', prepared, oids, declares, types: declared };
 }
 
-/** What a portal that DECLARE made has beside its rows. */
+/** State of a portal created by DECLARE, besides its rows. */
 interface CursorState {
   /** Closed together with the portal. */
   readonly statement: { close(): void };
   readonly binary: boolean;
-  /** Its rows, where it may go back. */
+  /** Its buffered rows, if it is scrollable. */
   readonly scroll: Scroll | null;
   readonly hold: boolean;
-  /** The block that declared it has been committed. */
+  /** Whether the declaring block has been committed. */
   committed: boolean;
 }
 
@@ -108,7 +108,7 @@ export type Bound =
     }
   | { readonly kind: 'engine'; readonly portal: Portal; done: boolean; cursor?: CursorState };
 
-/** A statement with the values of a Bind. */
+/** Binds a statement to the values of a Bind message. */
 export function boundOf(stored: Stored, message: BindMessage): Bound {
   if (stored.kind === 'empty') {
     return stored;

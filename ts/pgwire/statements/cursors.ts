@@ -1,4 +1,4 @@
-/** Cursors of SQL: DECLARE makes a portal of a query, FETCH and MOVE read it in steps. */
+/** SQL cursors: DECLARE creates a portal for a query; FETCH and MOVE read it in steps. */
 import type {
   CursorStep,
   DeclareCursor,
@@ -16,12 +16,12 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 import { type Read, Scroll } from './scroll.js';
 import { describeRows } from '../protocol/type-oids.js';
 
-/** What cursors need of their conversation. */
+/** The conversation interface that cursors need. */
 interface CursorSetting {
   readonly portals: Portals;
   readonly block: Block;
   prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement>;
-  /** Runs a portal so that it can be cancelled. */
+  /** Runs a portal in a cancellable way. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
 }
 
@@ -32,7 +32,7 @@ export class Cursors {
     this.setting = setting;
   }
 
-  /** The query is bound now, and runs at the first FETCH. */
+  /** The query is bound immediately, and runs at the first FETCH. */
   async declare(
     { name, query, binary, scroll, hold }: DeclareCursor,
     types: ParameterTypes | undefined,
@@ -74,13 +74,13 @@ export class Cursors {
     return 'DECLARE CURSOR';
   }
 
-  /** The shape of what FETCH answers a client that asks for `formats`. */
+  /** The row description of FETCH, for a client that requested `formats`. */
   describe(name: string, formats: readonly number[]): Buffer {
     const { portal, codes } = this.cursor(name, formats);
     return describeRows(portal.statement.description, codes);
   }
 
-  /** FETCH and MOVE; returns the tag. */
+  /** FETCH and MOVE; returns the command tag. */
   async fetch(statement: FetchCursor, formats: readonly number[], send: Send): Promise<string> {
     const { name, kind, step } = statement;
     const { portal, scroll, codes } = this.cursor(name, formats);
@@ -94,7 +94,7 @@ export class Cursors {
     return `${kind.toUpperCase()} ${rows}`;
   }
 
-  /** A cursor that could not keep a row has lost it: it is closed. */
+  /** A cursor that failed to buffer a row has lost it, so it is closed. */
   private async scrolled(name: string, step: Promise<number>): Promise<number> {
     try {
       return await step;
@@ -122,7 +122,7 @@ interface OpenCursor {
   readonly codes: readonly number[];
 }
 
-/** The rows that a cursor without SCROLL reads, 0 for all. */
+/** Number of rows to read from a cursor without SCROLL; 0 for all. */
 function forwardRows({ way, rows }: CursorStep): number {
   const isAhead = (way === 'forward' && rows > 0) || (way === 'relative' && rows === 1);
   if (!isAhead) {

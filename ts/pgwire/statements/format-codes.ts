@@ -3,7 +3,10 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 
 const NONE: readonly number[] = [];
 
-/** Format codes of Bind: none is text, one serves all, else one each. */
+/**
+ * Expands format codes: without codes all are text, one code applies to all, otherwise one code
+ * each.
+ */
 export function formatCodes(
   codes: readonly number[],
   count: number,

@@ -1,10 +1,10 @@
 /**
- * Executions of one INSERT, one after the other: they are held back until something else comes
- * (Sync, Flush, another statement) and then cross to the engine together, in one commit. What is
- * answered meanwhile is held back too, so that answers keep the order of the messages.
+ * Batches consecutive executions of an INSERT. They are buffered until a different message arrives
+ * (Sync, Flush, another statement), and then sent to the engine together, in one commit. Replies in
+ * between are buffered too, so that they keep the order of the messages.
  *
- * A pipeline consists of thousands of messages that differ in their values only. Those that repeat
- * the ones before them are taken as bytes: see `repeats`.
+ * A pipeline contains thousands of messages that differ only in their values. Messages that repeat
+ * the previous ones are accepted as bytes, without decoding: see `repeats`.
  */
 import { DatabaseError, ParameterBatch } from '../../session/index.js';
 import { BoundValues } from './bound-values.js';
@@ -14,11 +14,11 @@ import type { FramePlace } from '../protocol/frames.js';
 import { type Executable, Portal } from './portal.js';
 import { bindComplete, commandComplete } from '../protocol/server-messages.js';
 
-/** The most rows, and bytes of their values, that wait. */
+/** Maximum buffered rows, and bytes of their values. */
 const MAX_ROWS = 16_384;
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** Errors of values, or of a statement that does not run in batches: nothing was written. */
+/** Errors in values, or in a statement that cannot be batched: nothing was written. */
 const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'InvalidValue',
   'InvalidCell',
@@ -29,7 +29,7 @@ const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'ResourceLimit',
 ]);
 
-/** An INSERT with values that answers no rows. */
+/** Whether it is an INSERT with parameters that returns no rows. */
 function isHeldBack({ description }: Pick<Executable, 'description'>): boolean {
   const { kind, columns, parameters } = description;
   return kind === 'insert' && columns.length === 0 && parameters.length > 0;
@@ -42,18 +42,18 @@ interface Queue {
 const NOTHING = Buffer.alloc(0);
 const BIND = 'B'.charCodeAt(0);
 const EXECUTE = 'E'.charCodeAt(0);
-/** The body of an Execute of the portal without a name, without a limit. */
+/** The body of an Execute for the unnamed portal without a row limit. */
 const EXECUTE_ALL = Buffer.alloc(5);
 
-/** Executions with the same answers before each of them. */
+/** Consecutive executions that follow identical replies. */
 interface Turn {
   readonly replies: Buffer;
   count: number;
 }
 
-/** What is alike in the messages of a run. */
+/** The common parts of the messages of a batch. */
 interface Pattern {
-  /** The Bind before its values, and after them. */
+  /** The Bind message before and after its values. */
   readonly head: Buffer;
   readonly tail: Buffer;
   readonly count: number;
@@ -66,20 +66,20 @@ function patternOf({ body, start, end, count }: BoundParameters): Pattern {
 export class InsertRun {
   private readonly outlet: Queue;
   private readonly runAlone: (portal: Portal) => Promise<unknown>;
-  /** What waits to be run again and again. */
+  /** The statement whose executions are buffered. */
   private statement: Executable | null = null;
   private rows = 0;
   private batch = new ParameterBatch();
   private turns: Turn[] = [];
-  /** Answers since the last execution. */
+  /** Replies since the last execution. */
   private replies: Buffer = NOTHING;
   private pattern: Pattern | null = null;
-  /** A Bind that was taken as bytes lies in these; its Execute is to come. */
+  /** Buffer with a Bind that was accepted as bytes; its Execute has not arrived yet. */
   private bound: Buffer | null = null;
   private boundStart = 0;
   private boundEnd = 0;
 
-  /** `runAlone` tells by itself how it ended. */
+  /** `runAlone` sends the result itself. */
   constructor(outlet: Queue, runAlone: (portal: Portal) => Promise<unknown>) {
     this.outlet = outlet;
     this.runAlone = runAlone;
@@ -93,19 +93,19 @@ export class InsertRun {
     return this.rows >= MAX_ROWS || this.batch.size >= MAX_BYTES;
   }
 
-  /** Whether messages may come that repeat those before them. */
+  /** Whether the next messages may repeat the previous ones. */
   get isRepeating(): boolean {
     return this.pattern !== null;
   }
 
-  /** Whether an execution may wait with those that wait already. */
+  /** Whether an execution can join the buffered ones. */
   takes({ statement, values }: Portal): boolean {
     return this.statement === null
       ? isHeldBack(statement)
       : this.statement === statement && !this.isFull && this.batch.suits(values.header);
   }
 
-  /** `name`: the portal's; one that has a name is bound once. */
+  /** `name` is that of the portal; a named portal is bound only once. */
   add(portal: Portal, name: string): void {
     const { source, header } = portal.values;
     this.pattern = source === null || name !== '' ? null : patternOf(source);
@@ -121,8 +121,8 @@ export class InsertRun {
   }
 
   /**
-   * Takes a Bind that differs from the one before in its values only, and the Execute after it.
-   * False: the message has to be read.
+   * Accepts a Bind that differs from the previous one only in its values, and the Execute after it.
+   * Returns false if the message must be decoded.
    */
   repeats(message: FramePlace): boolean {
     const { pattern } = this;
@@ -143,14 +143,14 @@ export class InsertRun {
     return true;
   }
 
-  /** The Bind that was taken and whose Execute did not come. */
+  /** Returns the accepted Bind whose Execute did not follow. */
   takeBack(): Buffer | null {
     const bind = this.bound?.subarray(this.boundStart, this.boundEnd) ?? null;
     this.bound = null;
     return bind;
   }
 
-  /** Tells something, in its turn. */
+  /** Sends a reply in order. */
   answer(bytes: Buffer): void {
     if (!this.isWaiting) {
       this.outlet.queue(bytes);
@@ -159,7 +159,7 @@ export class InsertRun {
     }
   }
 
-  /** Forgets what waits. */
+  /** Discards buffered executions. */
   drop(): void {
     this.statement = null;
     this.rows = 0;
@@ -170,7 +170,10 @@ export class InsertRun {
     this.bound = null;
   }
 
-  /** Runs what waits. Rows that do not go together run one by one, up to the one that fails. */
+  /**
+   * Runs the buffered executions. Rows that cannot be written together run one by one, up to the
+   * first error.
+   */
   async settle(): Promise<void> {
     const { statement, rows, batch, turns, replies } = this;
     this.drop();
@@ -214,7 +217,7 @@ export class InsertRun {
     return true;
   }
 
-  /** An execution waits, whose answer follows `replies`. */
+  /** Counts a buffered execution whose reply follows `replies`. */
   private note(replies: Buffer): void {
     const last = this.turns.at(-1);
     if (last !== undefined && (last.replies === replies || last.replies.equals(replies))) {
@@ -236,7 +239,7 @@ function isAt({ bytes, start, end }: FramePlace, wanted: Buffer): boolean {
   return end - start === wanted.length && sameBytes(bytes, start, wanted);
 }
 
-/** Short pieces: a loop is faster than a view of them. */
+/** For short ranges a loop is faster than comparing views. */
 function sameBytes(bytes: Buffer, start: number, wanted: Buffer): boolean {
   for (let index = 0; index < wanted.length; index += 1) {
     if (bytes[start + index] !== wanted[index]) {
@@ -246,13 +249,16 @@ function sameBytes(bytes: Buffer, start: number, wanted: Buffer): boolean {
   return true;
 }
 
-/** The answers of executions that succeeded alike. */
+/** The replies of several equally successful executions. */
 function repeated({ replies, count }: Turn, answer: Buffer): Buffer {
   const one = Buffer.concat([replies, answer]);
   return Buffer.alloc(one.length * count, one);
 }
 
-/** The answer to each execution, null when they must run alone, or why nothing may run. */
+/**
+ * Returns the reply to each execution, `null` if they must run individually, or an error if none
+ * may run.
+ */
 async function runTogether(
   statement: Executable,
   rows: number,

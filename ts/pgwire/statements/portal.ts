@@ -1,6 +1,6 @@
 /**
- * A bound statement on its way to a client. Rows arrive as ready DataRow messages; when a client
- * asks for a number of rows, the bytes of a chunk are cut at message borders.
+ * A bound statement whose rows are sent to a client. Rows arrive as complete DataRow messages. If
+ * the client requested a number of rows, chunks are split between messages.
  */
 import type {
   Chunk,
@@ -14,24 +14,24 @@ import type {
 import type { BoundValues } from './bound-values.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
-/** What a portal needs of a prepared statement. */
+/** The prepared statement interface that a portal needs. */
 export type Executable = Pick<
   PreparedStatement,
   'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel' | 'handedOff' | 'resumed'
 >;
 
-/** Takes bytes for the client; resolves when there is room for more. */
+/** Sends bytes to the client; resolves when more may follow. */
 export type Send = (bytes: Buffer) => Promise<void>;
 
-/** How a run of a portal ended. */
+/** The result of running a portal. */
 export interface PortalRun {
-  /** False: the row limit was reached and more may follow. */
+  /** False if the row limit was reached and more rows may follow. */
   readonly complete: boolean;
-  /** Rows sent by this run, or rows written. */
+  /** Rows sent by this execution, or rows written. */
   readonly rows: number;
 }
 
-/** Rows of one request to the engine when the client sets no limit. */
+/** Passed to the engine if the client sets no row limit. */
 const ROWS_ALL = 0;
 
 const NOTHING = Buffer.alloc(0);
@@ -43,13 +43,13 @@ export class Portal {
   private stream: ResultStream | null = null;
   private summary: Summary | null = null;
   private rest: Buffer = NOTHING;
-  /** Whether TIMESTAMP_NS has nine digits of a second, whatever the session asks for. */
+  /** Whether TIMESTAMP_NS has nine fractional digits, regardless of the session setting. */
   exact = false;
   private started = false;
   private closed = false;
   private isChunked = false;
 
-  /** Receives the shape of the rows when they arrive; until then it is unknown. */
+  /** Receives the row description with the first rows, if it is unknown until then. */
   private readonly tell: ((description: StatementDescription) => void) | null;
 
   constructor(
@@ -69,7 +69,7 @@ export class Portal {
     return this.chosenFormats;
   }
 
-  /** Formats of the rows of a cursor; they cannot change once rows were read. */
+  /** Sets the formats of a cursor's rows, which cannot change after rows were read. */
   choose(formats: readonly number[]): void {
     if (this.started && formats.some((format, index) => format !== this.chosenFormats[index])) {
       const message = 'the format of a cursor cannot change after its first FETCH';
@@ -78,12 +78,12 @@ export class Portal {
     this.chosenFormats = formats;
   }
 
-  /** Whether its rows were more than the engine answers at once. */
+  /** Whether the rows exceeded the first reply of the engine. */
   get isLong(): boolean {
     return this.isChunked;
   }
 
-  /** Goes on with an execution that began at `sinceMs`; the rows of its reply are the next ones. */
+  /** Resumes an execution that began at `sinceMs`; continues with the rows of its reply. */
   resume(reply: ExecuteReply, sinceMs: number): void {
     const { chunk, stream, summary } = this.statement.resumed(reply, sinceMs);
     this.started = true;
@@ -93,7 +93,7 @@ export class Portal {
     this.summary = summary;
   }
 
-  /** Sends at most `maxRows` rows, all of them for 0. */
+  /** Sends at most `maxRows` rows; 0 means all. */
   async run(
     maxRows: number,
     send: Send,
@@ -117,12 +117,13 @@ export class Portal {
     if (kind !== 'select' && columns.length === 0) {
       return { complete: true, rows: this.summary?.rowsAffected ?? 0 };
     }
-    // As PostgreSQL: a limit that is just reached suspends, the next run tells that none is left.
+    // As in PostgreSQL, reaching the limit exactly suspends the portal; the next execution reports
+    // that it is complete.
     const complete = maxRows === ROWS_ALL || sent < maxRows;
     return { complete, rows: sent };
   }
 
-  /** Stops whatever runs; the portal cannot go on. */
+  /** Cancels the execution; the portal cannot continue. */
   cancel(): void {
     this.stream?.cancel();
     if (this.stream === null) {
@@ -161,7 +162,7 @@ export class Portal {
       bounds,
     );
     if (this.isClosed) {
-      // Its first rows came when no client waited for them any more.
+      // The first rows arrived after the client stopped waiting.
       reply.stream?.cancel();
       throw new ProtocolError('57014', 'the portal was closed while it ran');
     }
@@ -196,7 +197,7 @@ export class Portal {
     return chunk.rows;
   }
 
-  /** Sends the first `maxRows` DataRow messages of `bytes` and keeps the others. */
+  /** Sends the first `maxRows` DataRow messages of `bytes`, and buffers the others. */
   private async sendRows(bytes: Buffer, maxRows: number, send: Send): Promise<number> {
     let end = 0;
     let rows = 0;

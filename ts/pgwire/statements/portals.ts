@@ -1,4 +1,4 @@
-/** The portals of a conversation: bound statements and declared cursors share their names. */
+/** The portals of a conversation: bound statements and declared cursors share one namespace. */
 import type { Bound } from './bound.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
@@ -14,7 +14,7 @@ export class Portals {
     return this.byName.keys();
   }
 
-  /** Adds one; the one without a name takes the place of the last. */
+  /** Adds a portal; a new unnamed portal replaces the previous one. */
   add(name: string, make: () => Bound): void {
     if (name !== '' && this.byName.has(name)) {
       throw new ProtocolError('42P03', `cursor "${name}" already exists`);
@@ -48,7 +48,10 @@ export class Portals {
     this.closeBut(() => false);
   }
 
-  /** The end of a block: cursors WITH HOLD outlive the commit of theirs, and any later end. */
+  /**
+   * Ends a block. A cursor WITH HOLD survives if its own block commits, and then also the end of
+   * later blocks.
+   */
   endBlock(end: 'commit' | 'rollback'): void {
     this.closeBut((_, bound) => {
       const cursor = bound.kind === 'engine' ? bound.cursor : undefined;
@@ -60,7 +63,7 @@ export class Portals {
     });
   }
 
-  /** Closes all but those for which `keeps` holds. */
+  /** Closes all portals except those for which `keeps` returns true. */
   closeBut(keeps: (name: string, bound: Bound) => boolean): void {
     for (const [name, bound] of [...this.byName]) {
       if (!keeps(name, bound)) {

@@ -1,7 +1,6 @@
 /**
- * What a client repeats: Bind, Execute and Sync of prepared queries with other values. A client
- * that has done so several times is likely to go on, and its connection can be handed off to the
- * engine.
+ * Detects repeated Bind, Execute and Sync messages for prepared queries with different values.
+ * After several repetitions more are likely, so the connection can be handed off to the engine.
  */
 import type { PgHandoffTerms, PreparedStatement, Statement } from '../../session/index.js';
 import { Patience } from '../../sockets/index.js';
@@ -12,12 +11,15 @@ import type { Stored } from './bound.js';
 import type { Portal } from './portal.js';
 import type { Statements } from './statements.js';
 
-/** Statements of one handoff, those used last. */
+/** Maximum statements of a handoff, most recent last. */
 const MAX_STATEMENTS = 32;
-/** Bytes of a Bind but for its values, and of how these are sent: longer ones are not kept. */
+/**
+ * Maximum bytes of a Bind message without its values and their encoding; longer patterns are not
+ * stored.
+ */
 const MAX_PATTERN_BYTES = 16_384;
 
-/** A statement as its client binds it. */
+/** A statement and the form in which its client binds it. */
 interface Pattern {
   readonly name: string;
   readonly prepared: PreparedStatement;
@@ -27,7 +29,7 @@ interface Pattern {
   readonly formats: readonly number[];
 }
 
-/** What can be handed off. */
+/** Statements that can be handed off. */
 export interface Eligible {
   readonly patterns: readonly Pattern[];
   readonly statements: readonly Statement[];
@@ -36,9 +38,9 @@ export interface Eligible {
 
 export class Repetition {
   readonly #statements: Statements;
-  /** By the name of the statement, those used last at the end. */
+  /** By statement name, most recently used last. */
   readonly #patterns = new Map<string, Pattern>();
-  /** The last Bind. */
+  /** The last Bind message. */
   #bound: { readonly name: string; readonly stored: Stored } | null = null;
   readonly #patience = new Patience();
 
@@ -46,7 +48,7 @@ export class Repetition {
     this.#statements = statements;
   }
 
-  /** Something else came. */
+  /** Notes any other message. */
   interrupt(): void {
     this.#patience.interrupt();
     this.#bound = null;
@@ -56,7 +58,7 @@ export class Repetition {
     this.#bound = portal === '' ? { name: statement, stored } : null;
   }
 
-  /** All rows of the portal without a name were sent. */
+  /** Notes that all rows of the unnamed portal were sent. */
   ran(portal: Portal): void {
     const bound = this.#bound;
     const pattern =
@@ -76,7 +78,7 @@ export class Repetition {
     }
   }
 
-  /** After a Sync: what may be handed off; null where it is not time. */
+  /** Returns the statements to hand off after a Sync; `null` if it is too early. */
   eligible(): Eligible | null {
     if (!this.#patience.isTime) {
       return null;
@@ -94,12 +96,12 @@ export class Repetition {
         };
   }
 
-  /** A handoff ended after so many executions. */
+  /** Notes that a handoff ended after `answered` executions. */
   returned(answered: number): void {
     this.#patience.returned(answered);
   }
 
-  /** Whether the name is still that of this statement. */
+  /** Whether the name still refers to this statement. */
   #isKnown({ name, prepared }: Pattern): boolean {
     const stored = this.#statements.find(name);
     return stored?.kind === 'engine' && stored.prepared === prepared;

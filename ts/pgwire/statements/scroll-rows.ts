@@ -1,22 +1,22 @@
 /**
- * The rows that a cursor has read and that it may go back to: DataRow messages as they came. A
- * query that ran again could answer other rows, or the same in another order.
+ * Buffers the rows that a scrollable cursor has read, as DataRow messages. Running the query again
+ * could return different rows, or another order.
  */
 import { ProtocolError } from '../protocol/protocol-error.js';
 
-/** What the rows of one cursor, and those of all, may take. */
+/** Maximum bytes of rows buffered for one cursor, and for all cursors. */
 const MAX_BYTES = 64 << 20;
 const MAX_BYTES_TOGETHER = 256 << 20;
-/** Rows that go back are sent in pieces of about this size. */
+/** Approximate bytes of each chunk of buffered rows. */
 const PIECE_BYTES = 64 << 10;
-/** What a row takes beside its bytes: where it begins. */
+/** Bytes for each row besides its content: its offset. */
 const ROW_BYTES = 4;
 
 let takenTogether = 0;
 
-/** Rows that came together, and where each of them begins. */
+/** Rows that arrived together, and the offset of each. */
 interface Part {
-  /** The number of its first row, from 1. */
+  /** Number of the first row, from 1. */
   readonly first: number;
   readonly bytes: Buffer;
   readonly starts: Uint32Array;
@@ -28,12 +28,12 @@ export class ScrollRows {
   private held = 0;
   private closed = false;
 
-  /** How many rows are held. */
+  /** Number of buffered rows. */
   get count(): number {
     return this.held;
   }
 
-  /** Keeps a copy of whole DataRow messages. */
+  /** Copies complete DataRow messages. */
   add(bytes: Buffer): void {
     const starts: number[] = [];
     for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
@@ -45,7 +45,10 @@ export class ScrollRows {
     this.held += starts.length;
   }
 
-  /** The messages of rows that are held, in pieces; downwards where `to` comes before `from`. */
+  /**
+   * Yields the messages of buffered rows, in chunks; in descending order if `to` is less than
+   * `from`.
+   */
   *pieces(from: number, to: number): Iterable<Buffer> {
     const step = from <= to ? 1 : -1;
     let piece: Buffer[] = [];

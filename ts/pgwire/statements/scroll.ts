@@ -1,15 +1,15 @@
 /**
- * A cursor that may go back. Its place is 0 before the first row, the number of a row, or one more
- * than there are rows behind the last; rows are read from the query as far as they are needed.
+ * A scrollable cursor. Its position is 0 before the first row, a row number, or the number of rows
+ * plus one after the last. Rows are read from the query only as far as needed.
  */
 import type { CursorStep } from '../../session/index.js';
 import type { Send } from './portal.js';
 import { ScrollRows } from './scroll-rows.js';
 
-/** Reads at most so many rows of the query, all for 0; true when there are no more. */
+/** Reads at most `maxRows` rows of the query, 0 for all. Resolves to true at the end. */
 export type Read = (maxRows: number, send: Send) => Promise<boolean>;
 
-/** Rows that a step passes, the first of them first; none where `count` is 0. */
+/** Rows that a step passes over, starting with `from`; none if `count` is 0. */
 interface Passed {
   readonly from: number;
   readonly count: number;
@@ -28,7 +28,7 @@ export class Scroll {
     this.read = read;
   }
 
-  /** Goes a step, and sends the rows that it passes; returns how many. */
+  /** Moves the cursor, and sends the rows passed. Returns their number. */
   async go(step: CursorStep, send: Send): Promise<number> {
     const { from, count, isBack } = await this.step(step);
     if (count > 0) {
@@ -72,7 +72,7 @@ export class Scroll {
     return { from, count, isBack: true };
   }
 
-  /** To a row by its number, from the last one where that is negative. */
+  /** Moves to a row by number; a negative number counts from the last row. */
   private async toRow(number: number): Promise<Passed> {
     await this.fill(number < 0 ? Infinity : number);
     return this.at(number < 0 ? this.rows.count + 1 + number : number);
@@ -84,14 +84,14 @@ export class Scroll {
     return this.at(number);
   }
 
-  /** To a place that is no further than what was read. */
+  /** Moves to a position within the rows read so far. */
   private at(number: number): Passed {
     this.place = Math.min(Math.max(0, number), this.rows.count + 1);
     const isRow = this.place === number && number > 0 && number <= this.rows.count;
     return isRow ? { from: number, count: 1, isBack: false } : NONE;
   }
 
-  /** Reads until so many rows are held, or all. */
+  /** Reads until `wanted` rows are buffered, or all. */
   private async fill(wanted: number): Promise<void> {
     while (!this.ended && this.rows.count < wanted) {
       const missing = wanted === Infinity ? 0 : wanted - this.rows.count;

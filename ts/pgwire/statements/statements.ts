@@ -10,7 +10,7 @@ export class Statements {
     this.most = most;
   }
 
-  /** Refuses a name that is taken; the statement without a name makes room for the next. */
+  /** Throws if the name is in use; closes the previous unnamed statement. */
   makeRoom(name: string): void {
     if (name !== '' && this.byName.has(name)) {
       throw new ProtocolError('42P05', `prepared statement "${name}" already exists`);

@@ -1,18 +1,18 @@
 /**
- * The temporary tables and views of a connection. They are like any other, seen by all; they are
- * dropped when the connection ends, or its block where they say ON COMMIT DROP. Tables are known by
- * their number, views by the time they were made, so that one of another session that has come to
- * have the name stays.
+ * The temporary tables and views of a connection. Other sessions can see them. They are dropped
+ * when the connection ends or, with ON COMMIT DROP, when its block ends. Tables are identified by
+ * id and views by `view_status_update_time`. An object of another session that has taken over the
+ * name is therefore not dropped.
  */
 import type { PreparedStatement, Session, TemporaryTable } from '../../session/index.js';
 
-/** A table or a view that was made. */
+/** A table or view that this connection created. */
 interface OwnTable extends TemporaryTable {
-  /** What tells it from another one of its name, as SQL writes it. */
+  /** Identifies the object, independent of its name, as a SQL literal. */
   readonly id: string;
 }
 
-/** Where they are listed, the column of their names, and what tells one from another. */
+/** The list of objects, its name column, and its identifying column. */
 const TABLES = ['tables()', 'table_name', 'id'] as const;
 const VIEWS = ['views()', 'view_name', 'view_status_update_time'] as const;
 
@@ -24,9 +24,9 @@ export class TemporaryTables {
     this.session = session;
   }
 
-  /** After a run: `inBlock` says whether a block goes on. */
+  /** Called after an execution; `inBlock` states whether a block is still open. */
   async note({ description, temporary }: Made, inBlock: boolean): Promise<void> {
-    // Without a notice there was a table of this name, which is not this connection's.
+    // Without a notice, a table of this name existed before and does not belong to this connection.
     if (temporary === null || description.notice === undefined) {
       return;
     }
@@ -42,7 +42,7 @@ export class TemporaryTables {
     }
   }
 
-  /** Drops those that go with the block. */
+  /** Drops the tables and views that end with the block. */
   async endBlock(): Promise<void> {
     const ended = this.tables.filter(({ endsWithBlock }) => endsWithBlock);
     if (ended.length > 0) {
@@ -51,14 +51,14 @@ export class TemporaryTables {
     }
   }
 
-  /** Drops all. */
+  /** Drops all temporary tables and views. */
   async dropAll(): Promise<void> {
     const { tables } = this;
     this.tables = [];
     await this.drop(tables);
   }
 
-  /** Drops them, whatever their names are by now; views first, which read tables. */
+  /** Drops the objects by their current names. Views come first, because they read tables. */
   private async drop(tables: readonly OwnTable[]): Promise<void> {
     const views = tables.filter(({ isView }) => isView);
     for (const { isView, id } of [...views, ...tables.filter(({ isView }) => !isView)]) {
@@ -71,7 +71,7 @@ export class TemporaryTables {
     }
   }
 
-  /** The rows of a statement that has few, or none. */
+  /** Returns the rows of a statement; for small results only. */
   private async rows(sql: string): Promise<readonly unknown[][]> {
     const statement = await this.session.prepare(sql);
     try {

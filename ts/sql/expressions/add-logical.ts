@@ -2,7 +2,7 @@
 import type { NodeId, Span } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 
-/** A chain of conditions as one node; a single condition as it is. */
+/** Adds a chain of conditions as one node; returns a single condition unchanged. */
 export function addLogical(
   p: Parser,
   operator: 'And' | 'Or',

@@ -1,8 +1,8 @@
-/** `*` and what may stand behind it in a list. */
+/** `*` and its modifiers in a list. */
 import type { Name, NodeId, SelectItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 
-/** All columns, or all of one source, from `start` to `end`. */
+/** Adds a star for all columns, or for those of one source, from `start` to `end`. */
 export function addStar(
   p: Parser,
   start: number,
@@ -12,7 +12,7 @@ export function addStar(
   return p.add({ kind: 'Star', qualifier, exclude: [], replace: [] }, start, end);
 }
 
-/** `*` with the columns that the words behind it leave out or give other values. */
+/** `*` with EXCLUDE and REPLACE. */
 export function parseStar(p: Parser, start: number, qualifier: Name | null): NodeId {
   const exclude = p.take('EXCLUDE') || p.take('EXCEPT') ? excluded(p) : [];
   const replace = p.at('REPLACE', '(') ? (p.advance(), p.parenthesised(() => replaced(p))) : [];

@@ -1,6 +1,4 @@
-/**
- * Operands with a syntax of their own: names and calls, CASE, CAST, EXISTS, ARRAY, windows.
- */
+/** Operands with special syntax: names and calls, CASE, CAST, EXISTS, ARRAY, windows. */
 import type {
   Anchor,
   AnchorPeriod,
@@ -54,7 +52,7 @@ function joined(path: readonly Name[]): Name {
   };
 }
 
-/** A call, from its opening parenthesis on. */
+/** Parses a call from its opening parenthesis. */
 export function parseCall(p: Parser, name: Name, start: number): NodeId {
   const open = p.start();
   p.advance();
@@ -100,7 +98,10 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   return p.add({ kind: 'Array', items }, start, p.lastEnd(), ...items);
 }
 
-/** The fractions of `percentile_cont(ARRAY[…])`, each of which is a call; null for one. */
+/**
+ * The fractions of `percentile_cont(ARRAY[…])`, each of which becomes a call; `null` if it has no
+ * array.
+ */
 function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | null {
   const [only = null] = list;
   const node = only === null || list.length > 1 ? null : p.node(only);
@@ -120,7 +121,7 @@ function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
 
 const TRIMS: ReadonlySet<string> = new Set(['TRIM', 'LTRIM', 'RTRIM']);
 
-/** `TRIM(LEADING 'x' FROM text)`: the side is in the function's name. */
+/** `TRIM(LEADING 'x' FROM text)`: the side becomes part of the function's name. */
 function trimName(p: Parser, name: Name): Name {
   const isSide = p.kind() === TokenKind.Word && p.value(1) !== ')' && p.value(1) !== ',';
   if (name.text.toUpperCase() !== 'TRIM' || !isSide) {
@@ -162,10 +163,10 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   return list;
 }
 
-/** What `make_interval` takes, in its order. */
+/** The components of `make_interval`, in argument order. */
 const INTERVAL_PARTS = ['YEARS', 'MONTHS', 'WEEKS', 'DAYS', 'HOURS', 'MINS', 'SECS'];
 
-/** `make_interval(days => 3)`: the parts that are not named are 0. */
+/** `make_interval(days => 3)`: omitted components are 0. */
 function intervalArguments(p: Parser, open: number): NodeId[] {
   const parts: (NodeId | undefined)[] = [];
   const first = p.start();
@@ -188,7 +189,7 @@ function intervalArguments(p: Parser, open: number): NodeId[] {
   return Array.from({ length: count }, (_, index) => parts[index] ?? nothing());
 }
 
-/** Whether `SUBSTRING(text FROM pattern)` looks for a pattern: PostgreSQL's other form of it. */
+/** Whether `SUBSTRING(text FROM pattern)` has a pattern: PostgreSQL's second form. */
 function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boolean {
   const [, from] = call.arguments;
   const isOne = call.name.text.toUpperCase() === 'SUBSTRING' && call.arguments.length === 2;
@@ -199,7 +200,7 @@ function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boole
   return node.kind === 'String' || (node.kind === 'Call' && node.name.text === SIMILAR_PART);
 }
 
-/** The call that makes a regular expression of what `SUBSTRING(text SIMILAR …)` looks for. */
+/** The call that converts the pattern of `SUBSTRING(text SIMILAR …)` to a regular expression. */
 const SIMILAR_PART = 'similar_substring';
 
 /** `SIMILAR pattern ESCAPE 'c'`. */
@@ -216,7 +217,7 @@ function similarCall(p: Parser, args: readonly NodeId[], start: number): NodeId 
   return addCall(p, name, start, args);
 }
 
-/** `FROM start FOR length`, either of which may be left out. */
+/** `FROM start FOR length`; either may be omitted. */
 function substringPlaces(p: Parser, name: string, open: number): NodeId[] {
   const places: NodeId[] = [];
   const at = p.start();
@@ -257,7 +258,7 @@ function callArgument(p: Parser, name: string, open: number): NodeId {
   return p.grammar.expression(p);
 }
 
-/** Whether parentheses hold more than one expression. */
+/** Whether parentheses contain more than one expression. */
 function atRow(p: Parser): boolean {
   let depth = 0;
   for (let ahead = 0; p.kind(ahead) !== TokenKind.End; ahead += 1) {
@@ -301,7 +302,7 @@ function positionArguments(p: Parser, open: number): NodeId[] {
   return [callArgument(p, 'POSITION', open), part];
 }
 
-/** `EXTRACT(part FROM e)`, the part a word or a text: it becomes a string. */
+/** `EXTRACT(part FROM e)`: the part, a word or a string, becomes a string. */
 function extractArguments(p: Parser): NodeId[] {
   const isText = p.kind() === TokenKind.String;
   const value = isText ? p.unquoted().toLowerCase() : p.written();
@@ -582,7 +583,7 @@ export function parseExists(p: Parser): NodeId {
   return p.add({ kind: 'Exists', query }, start, p.lastEnd(), query);
 }
 
-/** `[a, b]`, after ARRAY or inside another array; its position is that of its bracket. */
+/** `[a, b]`, after ARRAY or inside another array; its position is that of the bracket. */
 export function parseArray(p: Parser, start: number): NodeId {
   const open = p.start();
   p.advance();

@@ -1,4 +1,4 @@
-/** What backslashes mean in `E'…'`, as PostgreSQL has it. */
+/** Backslash escapes in `E'…'`, as in PostgreSQL. */
 import type { Parser } from '../parser/parser.js';
 
 const LETTERS: Readonly<Record<string, string>> = {
@@ -9,13 +9,13 @@ const LETTERS: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-/** Bytes beside each other are one text: `\xc3\xa9` is one letter. */
+/** Adjacent bytes form one string: `\xc3\xa9` is one letter. */
 const ESCAPE =
   /((?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+)|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)/gsu;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text of the string at the cursor, with its escapes replaced. */
+/** The string at the cursor, with its escapes replaced. */
 export function escapedText(p: Parser): string {
   const text = p
     .unquoted()
@@ -55,6 +55,6 @@ function character(p: Parser, code: number): string {
   if (code === 0 || code > 0x10_ff_ff) {
     p.fail(`invalid character in an escape: ${code.toString(16)}`);
   }
-  // Halves of a pair are put together by standing beside each other.
+  // Adjacent surrogates combine to one character.
   return code <= 0xff_ff ? String.fromCharCode(code) : String.fromCodePoint(code);
 }

@@ -1,7 +1,7 @@
 /**
- * Expressions: precedence climbing for operators; `operand.ts` has the operands.
+ * Expressions: precedence climbing for operators; operands are in `operand.ts`.
  *
- * Levels are those of the language reference, a smaller number binds tighter. They differ from
+ * Levels are those of the language reference; a smaller number binds tighter. They differ from
  * PostgreSQL's: `||` binds tighter than `&`, `^`, `|`, and comparison tighter than equality.
  */
 import type { BinaryOperator, NodeId, Span } from '../ast.generated.js';
@@ -64,7 +64,7 @@ export function parseOperand(p: Parser): NodeId {
   return p.nested(() => binary(p, LEVEL_RANGE - 1));
 }
 
-/** AND and OR: a chain is one node. */
+/** AND and OR: a chain becomes one node. */
 function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
   const start = p.start();
   const operand = (): NodeId => (word === 'OR' ? logical(p, 'AND') : binary(p, LEVEL_EQUALITY));
@@ -82,7 +82,7 @@ function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
   return addLogical(p, word === 'OR' ? 'Or' : 'And', operands, span);
 }
 
-/** Operators up to a level, left-associative. */
+/** Operators up to a level; left-associative. */
 function binary(p: Parser, level: number): NodeId {
   const start = p.start();
   let left = unary(p);
@@ -104,7 +104,7 @@ function binary(p: Parser, level: number): NodeId {
   }
 }
 
-/** Level of the operator at the current token, 0 when there is none. */
+/** Level of the operator at the current token; 0 if there is none. */
 function operatorLevel(p: Parser): number {
   p.suggest(WORD_LEVELS.keys());
   p.suggest(['NOT']);
@@ -126,11 +126,11 @@ function operatorLevel(p: Parser): number {
     return 0;
   }
   if (word === 'SIMILAR' && p.value(negated ? 2 : 1) !== 'TO') {
-    // A name.
+    // SIMILAR is a name here.
     return 0;
   }
   if (word === 'OVERLAPS' && (negated || p.value(1) !== '(')) {
-    // A name.
+    // OVERLAPS is a name here.
     return 0;
   }
   return WORD_LEVELS.get(word) ?? 0;
@@ -151,7 +151,7 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
   );
 }
 
-/** The right operand of an operator; the pattern of `~*` and `!~*` without regard to case. */
+/** The right operand of an operator; for `~*` and `!~*` a case-insensitive pattern. */
 function matched(p: Parser, mark: string, right: NodeId): NodeId {
   if (!mark.endsWith('~*')) {
     return right;
@@ -237,7 +237,7 @@ function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
   }
 }
 
-/** `SIMILAR TO pattern [ESCAPE 'c']`: a regular expression that a call makes of the pattern. */
+/** `SIMILAR TO pattern [ESCAPE 'c']`: a call converts the pattern to a regular expression. */
 function similarOperator(
   p: Parser,
   left: NodeId,
@@ -260,7 +260,7 @@ function similarOperator(
   return addBinary(p, operator, left, pattern, operatorSpan, start);
 }
 
-/** `pattern ESCAPE 'c'` is the call that gives the pattern with the usual escape. */
+/** `pattern ESCAPE 'c'` becomes a call that returns the pattern with the default escape. */
 function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
   if (!p.at('ESCAPE') || !atText(p, 1)) {
     return pattern;
@@ -276,7 +276,7 @@ function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
   return addCall(p, { text: 'like_escape', quoted: false, span }, start, [pattern, escape]);
 }
 
-/** Whether a text, or a placeholder of one, is some tokens ahead. */
+/** Whether the token `ahead` is a string, or a placeholder for one. */
 function atText(p: Parser, ahead: number): boolean {
   const kind = p.kind(ahead);
   return (
@@ -347,7 +347,10 @@ function between(
   return p.add(node, start, p.lastEnd(), operand, low, high);
 }
 
-/** `IS [NOT] NULL | TRUE | FALSE | DISTINCT FROM e`: as null equals null, all but NULL are `=`. */
+/**
+ * `IS [NOT] NULL | TRUE | FALSE | DISTINCT FROM e`. Because null equals null, all except NULL are
+ * `=`.
+ */
 function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span): NodeId {
   const negated = p.take('NOT');
   if (p.take('NULL')) {
@@ -367,7 +370,7 @@ function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span):
   return p.fail("'null' expected");
 }
 
-/** `a OPERATOR(pg_catalog.~) b`, as psql writes it. */
+/** `a OPERATOR(pg_catalog.~) b`, which psql sends. */
 function qualifiedOperator(p: Parser, left: NodeId, start: number): NodeId {
   const at = p.start();
   p.advance(2);

@@ -1,4 +1,6 @@
-/** `name => value` and `name := value` of functions that take options: a comparison in the tree. */
+/**
+ * `name => value` and `name := value` of functions with options; a comparison in the syntax tree.
+ */
 import type { NodeId } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
@@ -11,7 +13,7 @@ const OPTION_TAKERS: ReadonlySet<string> = new Set([
   'READ_NDJSON',
 ]);
 
-/** Whether an argument of the function `name` begins as an option does. */
+/** Whether the next argument of the function `name` is an option. */
 export function atNamedArgument(p: Parser, name: string): boolean {
   const isName = p.kind() === TokenKind.Word || p.kind() === TokenKind.Quoted;
   return isName && (p.value(1) === '=>' || p.value(1) === ':=') && OPTION_TAKERS.has(name);

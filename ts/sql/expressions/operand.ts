@@ -1,4 +1,4 @@
-/** Operands: recursive descent; what they contain in brackets is any expression again. */
+/** Operands: recursive descent. Brackets in them contain any expression. */
 import type { NodeId } from '../ast.generated.js';
 import { addCall } from './add-call.js';
 import { callOrColumn, parseArray, parseCase, parseCast, parseExists } from './call.js';
@@ -10,7 +10,9 @@ import type { Parser } from '../parser/parser.js';
 import { restOfRow } from './row.js';
 import { parseType } from './type-name.js';
 
-/** What binds tighter than any prefix: `::type`, `[…]`, COLLATE; `(row).field`. */
+/**
+ * Postfix operators, which bind tighter than any prefix: `::type`, `[…]`, COLLATE; `(row).field`.
+ */
 export function postfix(p: Parser): NodeId {
   const start = p.start();
   const isRow = p.at('(');
@@ -25,7 +27,7 @@ export function postfix(p: Parser): NodeId {
     } else if (p.at('AT', 'TIME', 'ZONE')) {
       operand = atTimeZone(p, operand, start);
     } else if (p.take('COLLATE')) {
-      // Text has one order; psql's catalog queries name it all the same.
+      // Strings have only one collation, but psql's catalog queries specify one.
       p.qualified(p.name('collation name expected'));
     } else if (isRow && p.at('.') && p.kind(1) === TokenKind.Word) {
       operand = rowField(p, operand, start);
@@ -35,7 +37,7 @@ export function postfix(p: Parser): NodeId {
   }
 }
 
-/** `time AT TIME ZONE zone`: what the clocks of the zone show. */
+/** `time AT TIME ZONE zone`: the local time in the zone. */
 function atTimeZone(p: Parser, time: NodeId, start: number): NodeId {
   const at = p.start();
   p.advance(3);
@@ -47,7 +49,7 @@ function atTimeZone(p: Parser, time: NodeId, start: number): NodeId {
   return addCall(p, name, start, [zone, time]);
 }
 
-/** `(row).field`: a call, as of any function. */
+/** `(row).field`: becomes an ordinary call. */
 function rowField(p: Parser, row: NodeId, start: number): NodeId {
   const dot = p.start();
   p.advance();
@@ -130,7 +132,7 @@ function parameterIndex(p: Parser): number {
   return index;
 }
 
-/** In an expression `3d` and `3m` are numbers, every other unit makes a duration. */
+/** In an expression `3d` and `3m` are numbers; every other unit makes a duration. */
 function suffixedNumber(p: Parser): NodeId {
   const text = p.written();
   if (/^[0-9_]+[dD]$/.test(text)) {
@@ -233,7 +235,7 @@ function wordOperand(p: Parser): NodeId {
   return callOrColumn(p);
 }
 
-/** `ARRAY(SELECT e …)`: a call whose argument is the query. */
+/** `ARRAY(SELECT e …)`: a call with the query as its argument. */
 function arrayOfQuery(p: Parser, start: number): NodeId {
   const span = { start, end: p.lastEnd() };
   const open = p.start();
@@ -244,7 +246,7 @@ function arrayOfQuery(p: Parser, start: number): NodeId {
   return addCall(p, { text: 'array', quoted: false, span }, start, [query]);
 }
 
-/** `timestamp '…'`, `timestamp with time zone '…'`, or null when the word is a name. */
+/** `timestamp '…'`, `timestamp with time zone '…'`; `null` if the word is a name. */
 function typedString(p: Parser): NodeId | null {
   const isNarrowed = p.value(1) === '(' && p.kind(2) === TokenKind.Integer && p.value(3) === ')';
   const digits = isNarrowed ? 3 : 0;
@@ -267,7 +269,7 @@ function typedString(p: Parser): NodeId | null {
   return p.add({ kind: 'TypedString', type_name: typeName, value }, start, p.lastEnd());
 }
 
-/** Fails for an operator at `at` whose operands are not there. */
+/** Fails for an operator at `at` with missing operands. */
 export function failMissing(
   p: Parser,
   name: string,

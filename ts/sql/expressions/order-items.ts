@@ -1,9 +1,9 @@
-/** The members of ORDER BY. */
+/** The items of ORDER BY. */
 import type { OrderItem } from '../ast.generated.js';
 import { atOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 
-/** `ORDER BY` items, after the words. */
+/** Parses ORDER BY items, after the keywords. */
 export function parseOrderItems(p: Parser): OrderItem[] {
   return p.list(() => {
     if (!atOperand(p)) {

@@ -1,6 +1,6 @@
 /**
- * Rows of values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(ts, id) > ($1, $2)`. They
- * become comparisons of their values.
+ * Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(ts, id) > ($1, $2)`. They become
+ * comparisons of their members.
  */
 import type { BinaryOperator, Node, NodeId, Span } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
@@ -9,7 +9,7 @@ import { addLogical } from './add-logical.js';
 
 const NAME = 'row';
 
-/** What may be read once for each of many rows. */
+/** Expressions that are cheap enough to be evaluated once per row of a list. */
 const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
   'Column',
   'Parameter',
@@ -23,7 +23,10 @@ const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
   'TypedString',
 ]);
 
-/** The operator of all values but the last, and the one that the first satisfies in any case. */
+/**
+ * The operator for all members except the last, and the weaker condition that the first member must
+ * satisfy.
+ */
 const ORDERS: Readonly<Partial<Record<BinaryOperator, readonly [BinaryOperator, BinaryOperator]>>> =
   {
     Less: ['Less', 'LessOrEqual'],
@@ -32,7 +35,7 @@ const ORDERS: Readonly<Partial<Record<BinaryOperator, readonly [BinaryOperator, 
     GreaterOrEqual: ['Greater', 'GreaterOrEqual'],
   };
 
-/** The row whose first value was read; the current token is the comma behind it. */
+/** Parses the remainder of a row value; the current token is the comma after its first member. */
 export function restOfRow(p: Parser, first: NodeId, open: number): NodeId {
   p.expect(',');
   const others = p.list(() => p.grammar.expression(p));
@@ -62,7 +65,7 @@ export function overlapping(
   return addCall(p, { text: 'overlaps', quoted: false, span }, start, ranges.flat());
 }
 
-/** Refuses a statement with a row that nothing compares. */
+/** Refuses a statement with a row value that is not compared. */
 export function refuseRows(p: Parser): void {
   for (const row of p.rows) {
     const { start, end } = p.spanOf(row);
@@ -70,14 +73,14 @@ export function refuseRows(p: Parser): void {
   }
 }
 
-/** The values of a row that is a list of keys, as in GROUP BY; null for what is none. */
+/** The members of a row value used as a list of keys, as in GROUP BY; `null` if it is not a row. */
 export function takenRow(p: Parser, id: NodeId): readonly NodeId[] | null {
   const values = valuesOf(p, id);
   p.rows.delete(id);
   return values;
 }
 
-/** A comparison of two rows by their values; null where neither side is a row. */
+/** Compares two row values by their members; `null` if neither side is a row. */
 export function comparedRows(
   p: Parser,
   operator: BinaryOperator,
@@ -115,7 +118,7 @@ export function comparedRows(
     return p.failAt('rows are compared by =, <>, <, <=, >, >= and IN', span.start, span.end);
   }
   const [strict, loose] = order;
-  // From the last value on: before it, or equal and what follows holds.
+  // From the last member: less, or equal and the remaining condition holds.
   const whole = pairs.slice(0, -1).reduceRight(
     (rest, pair) => {
       const equal = addLogical(p, 'And', [compare('Equal', pair), rest], span);
@@ -123,11 +126,11 @@ export function comparedRows(
     },
     compare(operator, pairs.at(-1) ?? first),
   );
-  // Says of the first value what a range of time, or a zone map, can use.
+  // Adds a condition on the first member that a time range or a zone map can use.
   return addLogical(p, 'And', [compare(loose, first), whole], span);
 }
 
-/** A row that is one of others; null where it is none. */
+/** Whether a row value is in a list of row values; `null` if none is a row. */
 export function rowAmong(
   p: Parser,
   row: NodeId,
@@ -156,7 +159,7 @@ function isShort(p: Parser, id: NodeId): boolean {
   return node.kind === 'Cast' ? isShort(p, node.operand) : SHORT.has(node.kind);
 }
 
-/** The values of a row, or null. */
+/** The members of a row value, or `null`. */
 export function valuesOf(p: Parser, id: NodeId): readonly NodeId[] | null {
   const node = p.node(id);
   const isRow = node.kind === 'Call' && !node.name.quoted && node.name.text.toLowerCase() === NAME;

@@ -1,12 +1,12 @@
-/** Type names: one word or several, arguments, array brackets. */
+/** Type names: one or several words, arguments and array brackets. */
 import type { TypeName } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Digits of a second that TIMESTAMP keeps. */
+/** Fractional digits that TIMESTAMP stores. */
 const MICROSECOND_DIGITS = 6;
 
-/** A type as written: `GEOHASH(5c)`, `DOUBLE[][]`, `double precision`, `pg_catalog.text`. */
+/** A type as written in SQL: `GEOHASH(5c)`, `DOUBLE[][]`, `double precision`, `pg_catalog.text`. */
 export function parseType(p: Parser, missing: string): TypeName {
   p.suggestContext('type');
   if (p.kind() !== TokenKind.Word && p.kind() !== TokenKind.Quoted) {
@@ -21,7 +21,7 @@ export function parseType(p: Parser, missing: string): TypeName {
   const args = p.at('(') ? typeArguments(p) : [];
   checkPrecision(p, name.toUpperCase(), args[0], open);
   if (/^timestamp(?:tz)?$/i.test(name) && /^[0-9]$/.test(args[0] ?? '')) {
-    // Digits of a second: six are kept, nine by the type that has them.
+    // More than six fractional digits select the nanosecond type.
     name = Number(args[0]) > MICROSECOND_DIGITS ? 'timestamp_ns' : name;
   }
   if (/^time(?:stamp)?$/i.test(name)) {
@@ -72,7 +72,7 @@ function typeArguments(p: Parser): string[] {
   });
 }
 
-/** The bounds of GEOHASH and DECIMAL belong to the type's notation. */
+/** Checks the bounds of GEOHASH and DECIMAL, which belong to the type syntax. */
 function checkPrecision(p: Parser, name: string, argument: string | undefined, at: number): void {
   if (argument === undefined) {
     return;

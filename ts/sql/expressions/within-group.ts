@@ -1,15 +1,15 @@
 /**
- * `f(…) WITHIN GROUP (ORDER BY value)`: aggregates over values in an order. They become calls whose
- * first argument is the value.
+ * `f(…) WITHIN GROUP (ORDER BY value)`: ordered-set aggregates. They become calls with the value as
+ * first argument.
  */
 import type { NodeId, OrderItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 import { parseOrderItems } from './order-items.js';
 
-/** What takes its value this way. */
+/** Functions that require WITHIN GROUP. */
 const ORDERED: ReadonlySet<string> = new Set(['PERCENTILE_CONT', 'PERCENTILE_DISC', 'MODE']);
 
-/** The item that orders the values; null where there is no WITHIN GROUP. */
+/** The ORDER BY item; `null` without WITHIN GROUP. */
 export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
   if (!p.at('WITHIN', 'GROUP')) {
     return null;
@@ -32,13 +32,15 @@ export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
   return item;
 }
 
-/** Whether values count from the greatest: then theirs is the negative of what is asked for. */
+/** Whether `percentile_cont` has a descending order; the values and the result are then negated. */
 export function isFromTheTop(name: string, item: OrderItem | null): boolean {
   return item !== null && item.descending && name.toUpperCase() === 'PERCENTILE_CONT';
 }
 
-/** The arguments of a call with the value that an order gives: the value, what was written, and
- * whether a value is chosen from the greatest, where this is no order of numbers. */
+/**
+ * The arguments of an ordered-set aggregate: the value, the original arguments and, where the order
+ * is not numeric, whether the order is descending.
+ */
 export function orderedArguments(
   p: Parser,
   name: string,

@@ -1,9 +1,9 @@
 /**
- * Words with a fixed meaning. The language has few reserved words: most keep their meaning only
- * where the grammar asks for them, so that `timestamp`, `type` or `offset` can name a column.
+ * Words with a fixed meaning. Few words are reserved: most are keywords only where the grammar
+ * expects them, so that `timestamp`, `type` or `offset` can name a column.
  */
 
-/** Words that name nothing unless they stand in double quotes. */
+/** Words that cannot be names unless they are in double quotes. */
 export const RESERVED: ReadonlySet<string> = new Set([
   'ALTER',
   'AND',
@@ -59,7 +59,7 @@ export const RESERVED: ReadonlySet<string> = new Set([
   'WITHIN',
 ]);
 
-/** Reserved words that may still be columns and aliases, where no keyword can stand. */
+/** Reserved words that can still be columns and aliases, where no keyword is valid. */
 export const COLUMN_WORDS: ReadonlySet<string> = new Set([
   'ASOF',
   'CROSS',
@@ -76,10 +76,10 @@ export const COLUMN_WORDS: ReadonlySet<string> = new Set([
   'WHEN',
 ]);
 
-/** Those of them that mean something within a CASE, where an operand may begin. */
+/** Words among them that have a meaning within a CASE, where an operand may start. */
 export const CASE_WORDS: ReadonlySet<string> = new Set(['ELSE', 'THEN', 'WHEN']);
 
-/** What follows them as keywords. */
+/** Words that follow them when they are keywords. */
 export const AFTER_COLUMN_WORDS: ReadonlySet<string> = new Set(['BY', 'JOIN', 'ON', 'OUTER']);
 
 /** Reserved words that begin an operand. */
@@ -88,7 +88,7 @@ export const OPERAND_STARTS: ReadonlySet<string> = new Set(['CASE', 'CAST', 'NOT
 /** Reserved words that are also names of functions: an operand when a parenthesis follows. */
 export const CALLABLE: ReadonlySet<string> = new Set(['LEFT', 'RIGHT', 'INSERT', 'WITHIN']);
 
-/** Words that continue a query after a source, and so are not its alias without AS. */
+/** Words that continue a query after a source, and therefore cannot be its alias without AS. */
 export const AFTER_SOURCE: ReadonlySet<string> = new Set([
   ...RESERVED,
   'ALIGN',
@@ -99,10 +99,10 @@ export const AFTER_SOURCE: ReadonlySet<string> = new Set([
   'TOLERANCE',
 ]);
 
-/** Words that make a join only before JOIN: `lt` or `window` may be a name. */
+/** Words that form a join only before JOIN: `lt` or `window` may be a name. */
 export const SOFT_JOINS: ReadonlySet<string> = new Set(['HORIZON', 'LT', 'SPLICE', 'WINDOW']);
 
-/** Units of SAMPLE BY, TOLERANCE and offsets; the letter's case matters. */
+/** Units of SAMPLE BY, TOLERANCE and offsets; case-sensitive. */
 export const INTERVAL_UNITS: ReadonlySet<string> = new Set([
   'n',
   'U',
@@ -128,7 +128,7 @@ export const FRAME_UNITS: ReadonlySet<string> = new Set([
   'WEEK',
 ]);
 
-/** Words that may follow the text of an INTERVAL, in the singular. */
+/** Words that may follow the string of an INTERVAL, in the singular. */
 export const INTERVAL_WORDS: ReadonlySet<string> = new Set([
   ...FRAME_UNITS,
   'MONTH',
@@ -136,7 +136,7 @@ export const INTERVAL_WORDS: ReadonlySet<string> = new Set([
   'YEAR',
 ]);
 
-/** Types that may stand before a string literal. */
+/** Types that may precede a string literal. */
 export const LITERAL_TYPES: ReadonlySet<string> = new Set([
   'DATE',
   'TIMESTAMP',

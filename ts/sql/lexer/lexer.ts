@@ -1,15 +1,16 @@
 /**
- * Text to tokens, by hand. Every token has its span in UTF-16 offsets. Comments vanish, hints stay.
+ * Hand-written lexer. Every token has a span in UTF-16 offsets. Comments are dropped; hints are
+ * kept.
  *
- * Tokens are parallel arrays, not objects: a long INSERT has some hundred thousand of them.
- * Nothing here throws but `tokenize`; `scan` marks what it cannot read as `Bad` and goes on, so
- * that completion and splitting work on half-written text.
+ * Tokens are parallel arrays instead of objects, because a long INSERT has some hundred thousand of
+ * them. Only `tokenize` throws. `scan` marks unreadable input as `Bad` and continues, so that
+ * completion and splitting work on incomplete text.
  */
 import { findPlainRows, type PlainRowsPlace } from './plain-rows.js';
 import { SyntaxError_ } from './syntax-error.js';
 
 export const TokenKind = {
-  /** Unquoted word; its value is the word in capitals. */
+  /** Unquoted word; its value is the word in upper case. */
   Word: 0,
   /** Operator or punctuation; its value is its text. */
   Mark: 1,
@@ -27,7 +28,7 @@ export const TokenKind = {
   Long256: 7,
   /** `#u33d`, `##0110`. */
   Geohash: 8,
-  /** Digits and letters: `1h30m`; also `3d` and `5m`, which an expression reads as numbers. */
+  /** Digits and letters: `1h30m`. Also `3d` and `5m`, which an expression reads as numbers. */
   Duration: 9,
   /** `$1`. */
   Parameter: 10,
@@ -37,10 +38,10 @@ export const TokenKind = {
   Variable: 12,
   /** A comment that begins with a plus sign, right after SELECT. */
   Hint: 13,
-  /** Unreadable; its value says why. */
+  /** Unreadable; its value is the reason. */
   Bad: 14,
   End: 15,
-  /** Rows of VALUES that are all plain literals. */
+  /** Rows of VALUES that contain only plain literals. */
   Rows: 16,
 } as const;
 
@@ -51,7 +52,7 @@ export interface Tokens {
   readonly kinds: TokenKind[];
   readonly starts: number[];
   readonly ends: number[];
-  /** Capitals of a word, text of a mark, reason of a bad token, else empty. */
+  /** The upper-case word, the mark, or the reason of a bad token; empty for other tokens. */
   readonly values: string[];
   /** The rows of the token of kind `Rows`. */
   rows: PlainRowsPlace | null;
@@ -120,7 +121,7 @@ const isWordStart = (code: number): boolean =>
 
 const isWordPart = (code: number): boolean => isWordStart(code) || isDigit(code) || code === DOLLAR;
 
-/** What is within the quotes of a token; doubled ones are folded. */
+/** The content of a quoted token, with doubled quotes replaced. */
 export function unquote(written: string): string {
   const quote = written.charAt(0);
   if (quote === '$') {
@@ -131,14 +132,14 @@ export function unquote(written: string): string {
   return inner.includes(quote) ? inner.replaceAll(quote + quote, quote) : inner;
 }
 
-/** The state of one scan. */
+/** The state of a scan. */
 class Scanner {
   readonly tokens: Tokens;
   private readonly text: string;
   private at = 0;
-  /** Open square brackets: inside them a colon separates the ends of a slice. */
+  /** Depth of square brackets, in which a colon separates the bounds of a slice. */
   private brackets = 0;
-  /** Whether rows of literals may become one token. */
+  /** Whether rows of literals may be combined into one token. */
   private readonly packs: boolean;
 
   constructor(text: string, packs: boolean) {
@@ -171,7 +172,7 @@ class Scanner {
     return offset < this.text.length ? this.text.charCodeAt(offset) : -1;
   }
 
-  /** Moves to the next token; false at the end of the text. */
+  /** Skips to the next token; false at the end of the text. */
   private skipSpace(): boolean {
     const { text } = this;
     while (this.at < text.length) {
@@ -242,7 +243,7 @@ class Scanner {
       }
       end += 1;
     }
-    // Capitals of other scripts can fold into ASCII (dotless i): such words are never keywords.
+    // Some letters of other scripts fold to ASCII (dotless i), so such words are never keywords.
     const word = this.text.slice(start, end);
     this.push(TokenKind.Word, start, end, ascii ? word.toUpperCase() : word);
     if (this.packs && ascii && word.length === 6 && this.atInsertedRows()) {
@@ -264,7 +265,7 @@ class Scanner {
     }
   }
 
-  /** Whether the dot here begins a number (`.5`) rather than qualifying a name (`t.5`). */
+  /** Whether the dot starts a number (`.5`) rather than qualifying a name (`t.5`). */
   private startsFraction(): boolean {
     if (!isDigit(this.code(this.at + 1))) {
       return false;
@@ -313,7 +314,7 @@ class Scanner {
     this.classifyNumber(start, suffixStart, end, fraction);
   }
 
-  /** Where the exponent that begins at `from` ends; `from` when there is none. */
+  /** End of the exponent that starts at `from`; `from` if there is none. */
   private exponent(from: number): number {
     if ((this.code(from) | 32) !== 101) {
       return from;
@@ -369,7 +370,7 @@ class Scanner {
     }
   }
 
-  /** `'…'`; after an E that touches it, a backslash takes the next character with it. */
+  /** `'…'`; directly after an E, a backslash escapes the next character. */
   private string(): void {
     const { starts, ends, values } = this.tokens;
     const touches = ends.at(-1) === this.at && (starts.at(-1) ?? 0) === this.at - 1;
@@ -390,7 +391,7 @@ class Scanner {
     this.bad(start, this.text.length, 'unclosed quoted string?');
   }
 
-  /** `$1`, `$$…$$`, `$tag$…$tag$`; nothing within the last two is special. */
+  /** `$1`, `$$…$$`, `$tag$…$tag$`; the last two have no escapes. */
   private dollar(): void {
     const start = this.at;
     let end = start + 1;
@@ -428,7 +429,7 @@ class Scanner {
     this.bad(start, end, `invalid constant: ${this.text.slice(start, end)}`);
   }
 
-  /** A sign and the characters after it: `$1`, `@name`, `:name`. */
+  /** A prefix character and the following characters: `$1`, `@name`, `:name`. */
   private prefixed(kind: TokenKind, belongs: (code: number) => boolean): void {
     const start = this.at;
     let end = start + 1;
@@ -464,14 +465,14 @@ class Scanner {
 }
 
 /**
- * All tokens, the last of kind `End`; unreadable parts are `Bad` tokens. Rows of plain literals
- * after the VALUES of an INSERT are one token when `packs` is set.
+ * All tokens, ending with kind `End`; unreadable input becomes `Bad` tokens. With `packs`, rows of
+ * plain literals after the VALUES of an INSERT become one token.
  */
 export function scan(text: string, packs = false): Tokens {
   return new Scanner(text, packs).run();
 }
 
-/** The same, or a syntax error at the first unreadable part. */
+/** Like `scan`, but throws a syntax error at the first unreadable input. */
 export function tokenize(text: string, packs = false): Tokens {
   const tokens = scan(text, packs);
   const bad = tokens.kinds.indexOf(TokenKind.Bad);

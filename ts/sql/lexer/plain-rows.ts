@@ -1,16 +1,16 @@
 /**
- * Rows of plain literals, found in the text without a token for each cell:
- * `(1, 'a', null), (2, 'b', -1.5)`. A long INSERT has hundred thousands of cells. They stay as
- * they are written and are read where their values are needed (`crates/ast`). What is not plain
- * is left to the lexer and the grammar, so nothing here refuses anything.
+ * Finds rows of plain literals without creating a token per cell: `(1, 'a', null), (2, 'b', -1.5)`.
+ * A long INSERT has hundreds of thousands of cells. They remain as text, and are parsed where their
+ * values are needed (`crates/ast`). Rows that are not plain are left to the lexer and the grammar,
+ * so this code never refuses input.
  */
 
-/** Where rows of plain literals stand. */
+/** Location of rows of plain literals. */
 export interface PlainRowsPlace {
   readonly rows: number;
-  /** The first parenthesis. */
+  /** Offset of the first parenthesis. */
   readonly start: number;
-  /** Behind the last. */
+  /** Offset after the last parenthesis. */
   readonly end: number;
 }
 
@@ -23,10 +23,12 @@ const MINUS = 45;
 const DOT = 46;
 const LETTER_E = 101;
 const LETTER_F = 102;
-/** Turns a capital of ASCII into its small letter. */
+/** Bit that converts an ASCII letter to lower case. */
 const SMALL = 32;
 
-/** The rows from `from` on, up to the first that is not plain; null when that is the first. */
+/**
+ * The plain rows from `from`, up to the first row that is not plain; `null` if that is the first.
+ */
 export function findPlainRows(text: string, from: number): PlainRowsPlace | null {
   const start = skipSpace(text, from);
   let rows = 0;
@@ -48,7 +50,7 @@ export function findPlainRows(text: string, from: number): PlainRowsPlace | null
   return rows === 0 ? null : { rows, start, end };
 }
 
-/** Where the row that opens at `open` ends; -1 when it is not plain. */
+/** End of the row that opens at `open`; -1 if it is not plain. */
 function rowEnd(text: string, open: number): number {
   let at = open;
   let code = COMMA;
@@ -82,7 +84,7 @@ function stringEnd(text: string, start: number): number {
   return close < 0 ? -1 : close + 1;
 }
 
-/** Digits, perhaps with a fraction and an exponent. */
+/** Digits, optionally with a fraction and an exponent. */
 function numberEnd(text: string, start: number): number {
   let end = digitsEnd(text, start);
   if (end === start) {
@@ -112,7 +114,7 @@ function digitsEnd(text: string, from: number): number {
   return end;
 }
 
-/** `null`, `true`, `false`; `first` is the small letter that begins it. */
+/** `null`, `true`, `false`; `first` is the initial letter in lower case. */
 function wordEnd(text: string, start: number, first: number): number {
   const end = start + (first === LETTER_F ? 5 : 4);
   const word = text.slice(start, end).toLowerCase();

@@ -1,31 +1,31 @@
 /**
- * What names mean at a cursor: the tables whose columns may stand there, the common tables and
- * the variables. Works on tokens alone, so that it reads statements that are half written.
+ * Names in scope at a cursor: the tables whose columns are valid there, the common tables and the
+ * variables. Works on tokens only, so it also handles incomplete statements.
  */
 import { AFTER_SOURCE, SOFT_JOINS } from './keywords.js';
 import { scan, TokenKind, type Tokens, unquote } from './lexer.js';
 
 /** A source of columns. */
 interface ScopeSource {
-  /** The table's name; `null` for a sub-query or a table function. */
+  /** The table's name; `null` for a subquery or a table function. */
   readonly table: string | null;
-  /** Its alias, `null` when it has none. */
+  /** The alias; `null` if it has none. */
   readonly alias: string | null;
-  /** The text of a sub-query. */
+  /** The SQL text of a subquery. */
   readonly query?: string;
 }
 
-/** The names in reach of one place. */
+/** The names in scope at an offset. */
 export interface Scope {
-  /** Sources of the innermost query first, those around it after. */
+  /** Sources of the innermost query first, followed by those of enclosing queries. */
   readonly sources: readonly ScopeSource[];
-  /** Names that WITH gives. */
+  /** Names that WITH defines. */
   readonly commonTables: readonly string[];
-  /** Names that DECLARE gives, without their sign. */
+  /** Names that DECLARE defines, without their prefix. */
   readonly variables: readonly string[];
 }
 
-/** Words that a table's name follows; what follows is neither an alias nor a call. */
+/** Words that precede a table name without an alias or a call. */
 const BEFORE_TABLE: ReadonlySet<string> = new Set(['INTO', 'TABLE']);
 
 /** Words that end the list of sources. */
@@ -47,7 +47,7 @@ const AFTER_SOURCES: ReadonlySet<string> = new Set([
 
 const SET_OPERATORS: ReadonlySet<string> = new Set(['UNION', 'EXCEPT', 'INTERSECT']);
 
-/** Cursor over the tokens of one level: what is in parentheses is one step. */
+/** Cursor over the tokens of one level; a parenthesised group is one step. */
 class Level {
   private readonly tokens: Tokens;
   private readonly closing: readonly number[];
@@ -65,7 +65,7 @@ class Level {
     return this.at >= this.end;
   }
 
-  /** The word in capitals or the mark here; empty for everything else. */
+  /** The current word in upper case, or mark; empty for other tokens. */
   value(offset = 0): string {
     const index = this.at + offset;
     return index < this.end ? (this.tokens.values[index] ?? '') : '';
@@ -85,13 +85,13 @@ class Level {
     return this.kind() === TokenKind.Word && words.has(this.value());
   }
 
-  /** The text in the parentheses that open here. */
+  /** The text inside the parentheses that open here. */
   inside(): string {
     const { text, starts, ends } = this.tokens;
     return text.slice(ends[this.at], starts[this.closing[this.at] ?? -1]);
   }
 
-  /** The name here, quotes removed, and a step over it; `null` when there is none. */
+  /** Returns the name here without quotes and advances; `null` if there is none. */
   name(): string | null {
     const kind = this.kind();
     const isQuoted = kind === TokenKind.Quoted || kind === TokenKind.String;
@@ -105,7 +105,7 @@ class Level {
   }
 }
 
-/** The names in reach at `offset` of a text that holds one statement. */
+/** The names in scope at `offset` of a text with one statement. */
 export function scopeAt(text: string, offset: number): Scope {
   const tokens = scan(text);
   const last = tokens.kinds.length - 1;
@@ -127,7 +127,7 @@ export function scopeAt(text: string, offset: number): Scope {
   return { sources, commonTables, variables };
 }
 
-/** For each opening parenthesis the index of what closes it, `last` when nothing does. */
+/** For each opening parenthesis the index of its closing one; `last` if it is unclosed. */
 function closingParentheses(tokens: Tokens, last: number): number[] {
   const closing = Array<number>(last + 1).fill(-1);
   const open: number[] = [];
@@ -146,7 +146,9 @@ function closingParentheses(tokens: Tokens, last: number): number[] {
   return closing;
 }
 
-/** Token ranges of the parentheses around the place, the innermost first, the whole last. */
+/**
+ * Token ranges of the parentheses around the offset: the innermost first, the whole statement last.
+ */
 function groupsAround(
   tokens: Tokens,
   closing: readonly number[],
@@ -163,7 +165,7 @@ function groupsAround(
   return groups;
 }
 
-/** The member of a set operation that holds the place. */
+/** The operand of a set operation that contains the offset. */
 function blockAround(tokens: Tokens, level: Level, offset: number): [number, number] {
   let start = level.at;
   while (!level.done) {
@@ -202,7 +204,7 @@ function namesOfWith(level: Level): string[] {
   return names;
 }
 
-/** The sources of one SELECT block, of the short form, or of a statement that names a table. */
+/** The sources of a SELECT block, of the short form, or of a statement that names a table. */
 function sourcesOf(level: Level): ScopeSource[] {
   const sources: ScopeSource[] = [];
   let previous = '';
@@ -224,7 +226,7 @@ function sourcesOf(level: Level): ScopeSource[] {
   return sources;
 }
 
-/** Words that begin something else than the short form. */
+/** Words that start a statement other than the short form. */
 const NOT_SHORT: ReadonlySet<string> = new Set([
   ...AFTER_SOURCE,
   'DELETE',
@@ -240,7 +242,7 @@ function isName(level: Level): boolean {
   return level.kind() === TokenKind.Word || level.kind() === TokenKind.Quoted;
 }
 
-/** `a x, (…) AS y JOIN b ON …`, up to the clause after the sources. */
+/** Reads `a x, (…) AS y JOIN b ON …`, up to the clause after the sources. */
 function readSources(level: Level, sources: ScopeSource[]): void {
   let expected = true;
   while (!level.done && !level.sees(AFTER_SOURCES)) {

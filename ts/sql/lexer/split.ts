@@ -1,14 +1,14 @@
-/** Several statements in one text: where each begins and ends. */
+/** Splits a text with several statements. */
 import { TokenKind, scan } from './lexer.js';
 
-/** One statement of a text, without its semicolon. */
+/** A statement, without its semicolon. */
 export interface StatementText {
   readonly text: string;
-  /** Offset of `text` in the whole. */
+  /** Offset of `text` in the whole text. */
   readonly start: number;
 }
 
-/** The statements between top-level semicolons; empty ones are left out. */
+/** The statements between top-level semicolons, without empty ones. */
 export function splitStatements(text: string): StatementText[] {
   const tokens = scan(text, true);
   const statements: StatementText[] = [];
@@ -30,7 +30,7 @@ export function splitStatements(text: string): StatementText[] {
   return statements;
 }
 
-/** The first `?` that is a parameter; `null` when there is none. */
+/** The first `?` that is a parameter; `null` if there is none. */
 export function firstQuestionMark(text: string): number | null {
   const { kinds, starts, values } = scan(text);
   const index = kinds.findIndex((kind, at) => kind === TokenKind.Mark && values[at] === '?');

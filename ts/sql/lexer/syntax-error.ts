@@ -1,8 +1,6 @@
-/**
- * The only error this folder throws: what is wrong with the text, and where.
- */
+/** The only error of this folder: a message and its position in the SQL text. */
 
-/** A text that is not a statement. Offsets are UTF-16 units into the text as given. */
+/** An invalid statement. Offsets are UTF-16 code units in the original text. */
 export class SyntaxError_ extends Error {
   readonly start: number;
   readonly end: number;

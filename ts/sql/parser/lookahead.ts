@@ -1,15 +1,15 @@
-/** What may begin at the current token, and what must end there. */
+/** Tests for what may start at the current token, and checks for closing tokens. */
 import { CALLABLE, OPERAND_STARTS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from './parser.js';
 
-/** Marks an operand can begin with. */
+/** Marks that can start an operand. */
 const OPERAND_MARKS: ReadonlySet<string> = new Set(['(', '[', '-', '+', '~', '?', '*']);
 
-/** Words that begin an operand. */
+/** Words that start an operand. */
 const OPERAND_WORDS = ['CASE', 'CAST', 'NOT', 'NULL', 'TRUE', 'FALSE', 'ARRAY', 'EXISTS'];
 
-/** Whether an operand can begin at the current token. */
+/** Whether an operand can start at the current token. */
 export function atOperand(p: Parser): boolean {
   p.suggestContext('expression');
   p.suggest(OPERAND_WORDS);
@@ -29,7 +29,7 @@ export function atOperand(p: Parser): boolean {
   return kind !== TokenKind.End && kind !== TokenKind.Hint && kind !== TokenKind.Bad;
 }
 
-/** The square bracket that ends what began at `open`. */
+/** Expects the closing square bracket for `open`. */
 export function closeBracket(p: Parser, open: number): void {
   if (p.take(']')) {
     return;
@@ -40,7 +40,7 @@ export function closeBracket(p: Parser, open: number): void {
   p.fail("',' or ']' expected");
 }
 
-/** What follows a column, where a value follows the word `ALL` of `SELECT ALL x`. */
+/** Tokens that can follow a column; in `SELECT ALL x`, a value follows ALL instead. */
 const AFTER_COLUMN: ReadonlySet<string> = new Set(
   (
     ', ) ; . = < > <= >= <> != :: FROM AS IS IN LIKE BETWEEN WHERE ORDER LIMIT UNION EXCEPT ' +
@@ -48,14 +48,14 @@ const AFTER_COLUMN: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Steps over `ALL`, the opposite of DISTINCT and the default; a column may have that name. */
+/** Skips `ALL`, the opposite of DISTINCT and the default; a column may also have that name. */
 export function takeAll(p: Parser): void {
   if (p.sees('ALL') && p.kind(1) !== TokenKind.End && !AFTER_COLUMN.has(p.value(1))) {
     p.advance();
   }
 }
 
-/** Whether a query (not an expression) begins here. */
+/** Whether a query (not an expression) starts here. */
 export function atQuery(p: Parser): boolean {
   const begins = p.at('SELECT') || p.at('DECLARE') || p.at('VALUES', '(');
   return begins || (p.at('WITH') && p.value(1) !== 'OFFSET');

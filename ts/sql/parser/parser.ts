@@ -1,45 +1,45 @@
 /**
- * The state of one parse: a cursor over the tokens, the tree under construction, and the limits.
+ * The state of a parse: a cursor over the tokens, the tree under construction, and the limits.
  *
- * The grammar lives beside it (`expression.ts`, `query.ts`, …) as functions that take a `Parser`.
- * Recursion is bounded by `nested`, long chains by `height` and `countTerm`: no text can
- * exhaust the stack, here or in the code that walks the tree.
+ * The grammar is in the modules beside it (`expression.ts`, `query.ts`, …), as functions of a
+ * `Parser`. `nested` limits recursion; `height` and `countTerm` limit long chains. Therefore no
+ * text can exhaust the stack, here or in code that walks the tree.
  */
 import type { Name, Node, NodeId, PlainRows, Span, Tree } from '../ast.generated.js';
 import { AFTER_COLUMN_WORDS, CASE_WORDS, COLUMN_WORDS, RESERVED } from '../lexer/keywords.js';
 import { TokenKind, tokenize, type Tokens, unquote } from '../lexer/lexer.js';
 import { SyntaxError_ } from '../lexer/syntax-error.js';
 
-/** UTF-16 units of one statement text. */
+/** Maximum UTF-16 code units of a statement. */
 export const MAX_TEXT_LENGTH = 1_048_576;
-/** What a client of PostgreSQL is connected to. */
+/** The database name that PostgreSQL clients see. */
 const DATABASE = 'qdb';
-/** Schemas beside `public`; a table's name begins with them. */
+/** Schemas other than `public`; they are part of a table's name. */
 const SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', 'sys']);
-/** Parentheses, sub-queries, prefix operators inside one another. */
+/** Maximum nesting of parentheses, subqueries and prefix operators. */
 export const MAX_NESTING = 256;
-/** Members of one chain (AND, OR, ||, +) or list. */
+/** Maximum members of a chain (AND, OR, ||, +) or list. */
 export const MAX_TERMS = 10_000;
-/** Nodes between a leaf and the root: what chains of different operators may add up to. */
+/** Maximum nodes between a leaf and the root, summed over chains of different operators. */
 const MAX_HEIGHT = 1_024;
 
-/** The productions that others come back to. */
+/** Productions that are used recursively. */
 export interface Grammar {
   readonly expression: (parser: Parser) => NodeId;
-  /** The left side of an IN. */
+  /** The left side of IN. */
   readonly operand: (parser: Parser) => NodeId;
   readonly query: (parser: Parser) => NodeId;
 }
 
-/** What a parse asked for at one token: the words and kinds of thing that may stand there. */
+/** Records the valid words and elements at a token. */
 export interface Probe {
-  /** Index of the token asked about. */
+  /** Index of the token in question. */
   readonly index: number;
   readonly keywords: Set<string>;
   readonly contexts: Set<ProbeContext>;
 }
 
-/** A place for something that is not a keyword. */
+/** A grammar element that is not a keyword. */
 export type ProbeContext = 'expression' | 'name' | 'table' | 'type';
 
 const WORD_OR_MARK_MAX = TokenKind.Mark;
@@ -49,9 +49,9 @@ export class Parser {
   readonly grammar: Grammar;
   /** Index of the current token. */
   index = 0;
-  /** Rows of values, `(a, b)`, that nothing compares yet. */
+  /** Row values, `(a, b)`, that no comparison has used yet. */
   readonly rows = new Set<NodeId>();
-  /** The FROM before which a list of columns may be missing. */
+  /** Index of the FROM before which the select list may be missing. */
   bareFrom = -1;
   private readonly tokens: Tokens;
   private readonly nodes: Node[] = [];
@@ -59,7 +59,7 @@ export class Parser {
   private readonly heights: number[] = [];
   private depth = 0;
   private questionMarks = 0;
-  /** CASE expressions that are being read. */
+  /** Number of CASE expressions being parsed. */
   private openCases = 0;
   private readonly probe: Probe | null;
 
@@ -83,12 +83,12 @@ export class Parser {
     return this.tokens.kinds[this.index + offset] ?? TokenKind.End;
   }
 
-  /** Capitals of a word, text of a mark, empty for everything else. */
+  /** The upper-case word or the mark; empty for other tokens. */
   value(offset = 0): string {
     return this.tokens.values[this.index + offset] ?? '';
   }
 
-  /** Text of a token as written. */
+  /** A token as written. */
   written(offset = 0): string {
     return this.text.slice(this.start(offset), this.end(offset));
   }
@@ -101,7 +101,7 @@ export class Parser {
     return this.tokens.ends[this.index + offset] ?? this.text.length;
   }
 
-  /** Takes the rows of plain literals that stand here; null when there are none. */
+  /** Consumes the rows of plain literals at the current token; `null` if there are none. */
   takePlainRows(): PlainRows | null {
     const { rows } = this.tokens;
     if (this.kind() !== TokenKind.Rows || rows === null) {
@@ -112,7 +112,7 @@ export class Parser {
     return { text: this.text.slice(start, end), rows: rows.rows, span: { start, end } };
   }
 
-  /** Where the previous token ends. */
+  /** End of the previous token. */
   lastEnd(): number {
     return this.index === 0 ? 0 : this.end(-1);
   }
@@ -121,7 +121,7 @@ export class Parser {
     return this.kind() === TokenKind.End;
   }
 
-  /** Whether the tokens from here on are these words and marks, which may stand here. */
+  /** Whether the next tokens are these words and marks; records that they are valid here. */
   at(...values: readonly string[]): boolean {
     for (let offset = 0; offset < values.length; offset += 1) {
       if (this.probe !== null && this.index + offset === this.probe.index) {
@@ -134,7 +134,10 @@ export class Parser {
     return true;
   }
 
-  /** Like `at` for one word that may not stand here: asked only to say so, or to tell it apart. */
+  /**
+   * Like `at`, for a word that is not valid here: only tested for an error message or to resolve an
+   * ambiguity. It is not recorded as valid.
+   */
   sees(value: string, next = ''): boolean {
     if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) {
       return false;
@@ -142,7 +145,10 @@ export class Parser {
     return next === '' || this.value(1) === next;
   }
 
-  /** Notes words that may stand here and are looked up in a table instead of asked for. */
+  /**
+   * Records words that are valid here, and are looked up in a table rather than tested
+   * individually.
+   */
   suggest(words: Iterable<string>): void {
     if (this.probe?.index !== this.index) {
       return;
@@ -152,7 +158,7 @@ export class Parser {
     }
   }
 
-  /** Notes that a name, an expression, … may stand here. */
+  /** Records that a name, an expression, … is valid here. */
   suggestContext(context: ProbeContext): void {
     if (this.probe !== null && this.index === this.probe.index) {
       this.probe.contexts.add(context);
@@ -173,7 +179,7 @@ export class Parser {
     this.index = Math.min(this.index + count, this.tokens.kinds.length - 1);
   }
 
-  /** Steps over these words and marks when they stand here. */
+  /** Consumes these words and marks if they are next. */
   take(...values: readonly string[]): boolean {
     if (!this.at(...values)) {
       return false;
@@ -188,7 +194,7 @@ export class Parser {
     }
   }
 
-  /** A list with commas between its members. */
+  /** A comma-separated list. */
   list<T>(member: () => T): T[] {
     const start = this.start();
     const members = [member()];
@@ -208,7 +214,7 @@ export class Parser {
     return members;
   }
 
-  /** The parenthesis that ends what began at `open`. */
+  /** Expects the closing parenthesis for `open`. */
   close(open: number): void {
     if (this.take(')')) {
       return;
@@ -224,7 +230,7 @@ export class Parser {
 
   // ---- names ----
 
-  /** A name: a word that is not reserved, or a quoted one. `missing` is said at any other token. */
+  /** A name: an unreserved word, or a quoted name. Any other token fails with `missing`. */
   name(missing: string, context: ProbeContext = 'name'): Name {
     this.suggestContext(context);
     const kind = this.kind();
@@ -243,7 +249,7 @@ export class Parser {
     return this.fail(missing);
   }
 
-  /** A name of a column or an alias, where no keyword can stand. */
+  /** A column name or an alias, where no keyword is valid. */
   columnName(missing: string): Name {
     if (!this.atOneOf(COLUMN_WORDS)) {
       return this.name(missing);
@@ -252,7 +258,9 @@ export class Parser {
     return { ...this.takeName(false), quoted: true };
   }
 
-  /** A reserved word that is a column here: nothing follows that it would begin as a keyword. */
+  /**
+   * Whether a reserved word is a column here, because nothing follows that would make it a keyword.
+   */
   atColumnWord(): boolean {
     const isOfCase = this.openCases > 0 && this.atOneOf(CASE_WORDS);
     const isWord = this.atOneOf(COLUMN_WORDS) && !isOfCase;
@@ -260,8 +268,8 @@ export class Parser {
   }
 
   /**
-   * A name of a table or view; single quotes serve as well. Clients of PostgreSQL write the
-   * database and the schema before it: `public` holds every table, the others are part of the name.
+   * A table or view name, optionally in single quotes. PostgreSQL clients qualify it with a
+   * database and a schema: `public` contains every table; other schemas are part of the name.
    */
   tableName(missing: string): Name {
     if (this.kind() === TokenKind.String) {
@@ -299,7 +307,7 @@ export class Parser {
     return this.at('.') && (this.kind(1) === TokenKind.Word || this.kind(1) === TokenKind.Quoted);
   }
 
-  /** `a.b.c` as one name. */
+  /** `a.b.c` as a single name. */
   qualified(first: Name): Name {
     let name = first;
     while (this.atPart()) {
@@ -314,13 +322,13 @@ export class Parser {
     return name;
   }
 
-  /** A name that may have dots in it, of a user or a volume. */
+  /** A name with optional dots, of a user or a volume. */
   dottedName(missing: string): Name {
     const isText = this.kind() === TokenKind.String;
     return this.qualified(isText ? this.takeName(true) : this.name(missing, 'table'));
   }
 
-  /** The current token as a name, whatever it is. */
+  /** Consumes the current token as a name, whatever it is. */
   takeName(quoted: boolean): Name {
     const text = quoted ? this.unquoted() : this.written();
     const span = { start: this.start(), end: this.end() };
@@ -328,14 +336,14 @@ export class Parser {
     return { text, quoted, span };
   }
 
-  /** A token's text without its quotes, doubled quotes folded. */
+  /** A token without its quotes, with doubled quotes replaced. */
   unquoted(): string {
     return unquote(this.written());
   }
 
   // ---- building ----
 
-  /** Adds a node; `children` are those whose height counts. */
+  /** Adds a node; the heights of `children` count. */
   add(node: Node, start: number, end: number, ...children: readonly (NodeId | null)[]): NodeId {
     let height = 0;
     for (const child of children) {
@@ -369,7 +377,7 @@ export class Parser {
     return this.questionMarks;
   }
 
-  /** Runs a production one level deeper. */
+  /** Runs a production one nesting level deeper. */
   nested<T>(production: () => T): T {
     this.depth += 1;
     if (this.depth > MAX_NESTING) {
@@ -388,7 +396,7 @@ export class Parser {
     return result;
   }
 
-  /** Refuses chains and lists beyond the limit; `count` members are there already. */
+  /** Enforces the limit on chains and lists; `count` is the current number of members. */
   countTerm(count: number, start: number): void {
     if (count >= MAX_TERMS) {
       this.failAt(`too many terms [max=${MAX_TERMS}]`, start, this.lastEnd());
@@ -406,7 +414,7 @@ export class Parser {
     this.failAt(message, this.start(), this.end());
   }
 
-  /** Fails at the current token, or at the last one when the text ends here. */
+  /** Fails at the current token, or at the last one at the end of the text. */
   failNear(message: string): never {
     if (this.atEnd() && this.index > 0) {
       this.failAt(message, this.start(-1), this.end(-1));

@@ -1,4 +1,4 @@
-/** Statements of access control as text. */
+/** Prints access control statements. */
 import type {
   AccessStatement,
   GrantTable,

@@ -1,4 +1,4 @@
-/** Views, COPY and backups as text. */
+/** Prints views, COPY and backups. */
 import type {
   BackupStatement,
   CopyStatement,
@@ -21,7 +21,7 @@ import {
   type Printer,
 } from './print-expression.js';
 
-/** How statements name kinds of objects. */
+/** Object kinds as named in statements. */
 export const KINDS = {
   Table: 'TABLE',
   View: 'VIEW',
@@ -164,7 +164,7 @@ export function printViewAction(printer: Printer, action: ViewAction): string {
   }
 }
 
-/** An option of an index or a column; lists stand in parentheses. */
+/** An option of an index or a column; lists are in parentheses. */
 export function printIndexOption({ name, value }: OptionValue): string {
   const enclosed = /^(?:include|parquet)$/i.test(name.text);
   const text = value?.text ?? '';

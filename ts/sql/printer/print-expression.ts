@@ -1,5 +1,6 @@
 /**
- * Expressions as text. Parentheses stand only where the tree could not be read back without them.
+ * Prints expressions. Parentheses are printed only where the text would otherwise parse
+ * differently.
  */
 import type {
   BinaryOperator,
@@ -17,7 +18,7 @@ import type {
 } from '../ast.generated.js';
 import { TokenKind, scan } from '../lexer/lexer.js';
 
-/** What printing needs to come back to queries from within expressions. */
+/** The state for printing queries inside expressions. */
 export interface Printer {
   readonly tree: Tree;
   readonly query: (id: NodeId) => string;
@@ -61,7 +62,7 @@ const LEVEL_EQUALITY = 13;
 const LEVEL_NOT = 14;
 const LEVEL_AND = 15;
 
-/** The node, or an error that says the tree is malformed. */
+/** Returns the node; throws if the tree is malformed. */
 export function nodeOf(tree: Tree, id: NodeId): Node {
   const node = tree.nodes[id];
   if (node === undefined) {
@@ -70,29 +71,29 @@ export function nodeOf(tree: Tree, id: NodeId): Node {
   return node;
 }
 
-/** `'text'`, quotes doubled. */
+/** `'text'`, with quotes doubled. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A name, in double quotes when it was quoted. */
+/** A name, in double quotes if it was quoted. */
 export function printName(name: Name): string {
   return name.quoted ? `"${name.text.replaceAll('"', '""')}"` : name.text;
 }
 
-/** A word or value kept as a name: quoted means it was a string. */
+/** A word or value stored as a name; quoted means it was a string. */
 export function printValue(value: Name): string {
   return value.quoted ? quoteText(value.text) : value.text;
 }
 
-/** Words of a statement kept as text: bare when they are one token, else a string. */
+/** Words stored as text: unquoted if they are a single token, otherwise a string. */
 export function printWord(word: string): string {
   const tokens = scan(word);
   const single = tokens.kinds.length === 2 && tokens.ends[0] === word.length;
   return single && !REQUOTED.has(tokens.kinds[0] ?? TokenKind.Bad) ? word : quoteText(word);
 }
 
-/** What is read as something else unless quotes stand around it. */
+/** Tokens that would be read differently without quotes. */
 const REQUOTED: ReadonlySet<TokenKind> = new Set([
   TokenKind.Bad,
   TokenKind.String,
@@ -106,7 +107,7 @@ export function printType(type: TypeName): string {
   return name + '[]'.repeat(type.dimensions);
 }
 
-/** An expression that may stand anywhere. */
+/** An expression without a precedence context. */
 export function expression(printer: Printer, id: NodeId): string {
   return operand(printer, id, LEVEL_ANY);
 }
@@ -121,7 +122,7 @@ function operand(printer: Printer, id: NodeId, level: number): string {
   return own <= level ? text : `(${text})`;
 }
 
-/** The text of a node and the level of its loosest operator, 0 for what needs no parentheses. */
+/** The text of a node and the level of its loosest operator; 0 if it needs no parentheses. */
 function render(printer: Printer, node: Node): readonly [string, number] {
   switch (node.kind) {
     case 'Unary':
@@ -147,7 +148,7 @@ function renderOperator(printer: Printer, node: Node): readonly [string, number]
     case 'Unary': {
       const level = node.operator === 'Not' ? LEVEL_NOT : LEVEL_PREFIX;
       const inner = at(node.operand, node.operator === 'Not' ? LEVEL_EQUALITY : LEVEL_PREFIX);
-      // Two minus signs would begin a comment.
+      // Two minus signs would start a comment.
       const gap = inner.startsWith('-') && node.operator === 'Minus' ? ' ' : '';
       return [PREFIXES[node.operator] + gap + inner, level];
     }
@@ -217,7 +218,7 @@ function selector(printer: Printer, one: IndexSelector): string {
   return `${expression(printer, one.low)}:${high}`;
 }
 
-/** The list of a SELECT. */
+/** The select list. */
 export function selectItems(printer: Printer, items: readonly SelectItem[]): string {
   return items
     .map((item) => {
@@ -413,7 +414,7 @@ export function orderItems(printer: Printer, items: readonly OrderItem[]): strin
     .join(', ');
 }
 
-/** Closes a switch over a union. */
+/** Makes a switch over a union exhaustive. */
 export function assertNever(value: never): never {
   throw new TypeError(`unexpected value ${JSON.stringify(value)}`);
 }

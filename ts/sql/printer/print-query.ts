@@ -1,4 +1,4 @@
-/** Queries as text. */
+/** Prints queries. */
 import type {
   AsofTolerance,
   Fill,
@@ -122,7 +122,10 @@ const LITERALS: ReadonlySet<Node['kind']> = new Set([
   'String',
 ]);
 
-/** A cell that is an expression; without parentheses a literal would be a cell of its own kind. */
+/**
+ * A cell that is an expression; a literal needs parentheses, or it would be parsed as a literal
+ * cell.
+ */
 function printCell(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);
   const inner = node.kind === 'Unary' ? nodeOf(printer.tree, node.operand) : node;
@@ -230,7 +233,7 @@ function groupMember(printer: Printer, id: NodeId): string {
 
 function printSampleBy(printer: Printer, sample: SampleBy): string {
   const interval = expression(printer, sample.interval);
-  // Bare, a number or a string would be read as a unit of time.
+  // Without parentheses, a number or a string would be parsed as a time unit.
   const isTerm =
     nodeOf(printer.tree, sample.interval).kind !== 'Duration' && !/^[@$(]/.test(interval);
   const parts = [`SAMPLE BY ${isTerm ? `(${interval})` : interval}`];
@@ -325,7 +328,7 @@ function suffix(source: { readonly alias: Name | null; readonly timestamp: Name 
 
 function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): string {
   const left = printSource(printer, node.left);
-  // What is joined behind the words was in parentheses: without them it joins what is before.
+  // The right operand was in parentheses; without them it would be joined from left to right.
   const isJoined = nodeOf(printer.tree, node.right).kind === 'Join';
   const right = isJoined
     ? `(${printSource(printer, node.right)})`

@@ -1,4 +1,4 @@
-/** Trees as text. What is printed parses to the same tree, spans apart. */
+/** Prints syntax trees. Printed text parses to the same tree, except for spans. */
 import type {
   AlterAction,
   ColumnDefinition,
@@ -41,7 +41,7 @@ import {
 } from './print-expression.js';
 import { printQuery, printShow, printSource, printValues, printWith } from './print-query.js';
 
-/** The statement as text. */
+/** Prints a statement. */
 export function print(tree: Tree): string {
   return printStatement(printerFor(tree), tree.root);
 }
@@ -241,7 +241,7 @@ function printUpdate(printer: Printer, node: UpdateNode): string {
   return parts.join(' ');
 }
 
-/** Options of CREATE TABLE that have a place of their own; the others stand after WITH. */
+/** Options of CREATE TABLE with their own syntax; all others are printed after WITH. */
 const PLACED: ReadonlySet<string> = new Set([
   'TEMP',
   'TEMPORARY',
@@ -354,7 +354,7 @@ function tableShape(printer: Printer, node: CreateTableNode): string {
   return `(${[...columns, ...node.constraints.map(printConstraint)].join(', ')})`;
 }
 
-/** As a constraint of a table; of a CHECK its condition is not kept. */
+/** As a table constraint. The condition of a CHECK is not stored. */
 function printConstraint(constraint: ConstraintNode): string {
   const { name, columns, references } = constraint;
   const named = name === null ? '' : `CONSTRAINT ${printName(name)} `;
@@ -392,7 +392,7 @@ function printReferences({ table, columns, on_update, on_delete }: ReferenceNode
   return ` REFERENCES ${printName(table)}${keys}${actions}`;
 }
 
-/** `CREATE INDEX`, which is a statement of its own. */
+/** `CREATE INDEX`, which is a separate statement. */
 function printIndex(table: Name, constraint: ConstraintNode): string {
   const { name, columns, if_not_exists } = constraint;
   const parts = ['CREATE'];
@@ -406,7 +406,7 @@ function printIndex(table: Name, constraint: ConstraintNode): string {
   if (name !== null) {
     parts.push(printName(name));
   }
-  // Expressions are not kept.
+  // Expressions are not stored.
   const keys = columns.length > 0 ? list(columns) : '1';
   return [...parts, `ON ${printName(table)} (${keys})`].join(' ');
 }
@@ -427,7 +427,7 @@ function printColumn(printer: Printer, column: ColumnDefinition): string {
   if (column.not_null) {
     parts.push('NOT NULL');
   }
-  // IDENTITY among the options says so itself.
+  // An IDENTITY option already implies the default.
   if (column.default !== null && !options.some(({ name }) => name.text === 'IDENTITY')) {
     parts.push(`DEFAULT ${expression(printer, column.default)}`);
   }

@@ -32,14 +32,14 @@ import { parseShow } from './show.js';
 import { derived, joinChain, joinedSources, parseSources } from './source.js';
 import { parseValues } from './values.js';
 
-/** What precedes a query's body. */
+/** Clauses before a query's body. */
 export interface Preamble {
   readonly start: number;
   readonly declarations: Declaration[];
   readonly with: Cte[];
 }
 
-/** A whole query. */
+/** A complete query. */
 export function parseQuery(p: Parser): NodeId {
   return p.nested(() => queryAfter(p, parsePreamble(p)));
 }
@@ -107,7 +107,7 @@ function declaredValue(p: Parser): NodeId {
   return p.grammar.expression(p);
 }
 
-/** What follows WITH; a table may be called `recursive`. */
+/** The common tables after WITH; a table may be named `recursive`. */
 function commonTables(p: Parser): Cte[] {
   const recursive = p.at('RECURSIVE') && p.value(1) !== 'AS' && p.value(1) !== '(';
   if (recursive) {
@@ -121,7 +121,7 @@ function cte(p: Parser, recursive: boolean): Cte {
   const hasColumns = p.at('(') && !(p.value(1) === 'SELECT' || p.value(1) === 'WITH');
   const columns = hasColumns ? p.parenthesised(() => p.columnName('column name expected')) : [];
   p.expect('AS');
-  // Whether a common table is kept or inlined is the planner's choice.
+  // The planner decides whether a common table is materialized or inlined.
   if (!p.take('MATERIALIZED')) {
     p.take('NOT', 'MATERIALIZED');
   }
@@ -160,7 +160,7 @@ function setOperations(p: Parser): NodeId {
   }
 }
 
-/** One member of a set operation. */
+/** An operand of a set operation. */
 function branch(p: Parser): NodeId {
   if (p.at('SELECT')) {
     return selectBlock(p);
@@ -180,7 +180,7 @@ function branch(p: Parser): NodeId {
   return shortForm(p);
 }
 
-/** `t WHERE …`, `(query) LATEST ON …`, or only `(query)`. */
+/** `t WHERE …`, `(query) LATEST ON …`, or just `(query)`. */
 function shortForm(p: Parser): NodeId {
   const start = p.start();
   let from: NodeId;
@@ -287,7 +287,7 @@ function requireItems(p: Parser): void {
   }
 }
 
-/** `EXISTS (SELECT FROM …)`: a constant in place of the columns that nothing reads. */
+/** `EXISTS (SELECT FROM …)`: a constant replaces the columns, which nothing reads. */
 function noItems(p: Parser): SelectItem[] {
   const at = p.start();
   return [{ expression: p.add({ kind: 'Integer', text: '1' }, at, at), alias: null }];
@@ -299,7 +299,7 @@ function selectItems(p: Parser): SelectItem[] {
   const items = p.list(() => {
     count += 1;
     if (count > 1 && p.at('FROM')) {
-      // A comma behind the last one.
+      // A trailing comma.
       return null;
     }
     const item = selectItem(p);
@@ -354,7 +354,7 @@ export function selectStar(p: Parser): NodeId | null {
   return parseStar(p, start, qualifier);
 }
 
-/** A reserved word after AS with nothing behind it that it could begin: `roles AS using`. */
+/** A reserved word after AS that is not followed by its own syntax: `roles AS using`. */
 function atKeywordAlias(p: Parser): boolean {
   const isName = p.atReserved() && !p.at('SELECT', 'FROM') && !p.at('FROM');
   return isName && (p.kind(1) === TokenKind.End || [',', ')', ';', 'FROM'].includes(p.value(1)));
@@ -385,7 +385,10 @@ export function columnAlias(p: Parser): SelectItem['alias'] {
   return isKeyword ? { ...name, quoted: true } : name;
 }
 
-/** Whether a word that begins a clause ends an item, and so is its name: `1 left, 2 group`. */
+/**
+ * Whether a word that usually starts a clause ends the item, and is therefore its name: `1 left, 2
+ * group`.
+ */
 function isLastOfItem(p: Parser): boolean {
   return NAMES_TOO.has(p.value()) && ENDS_OF_ITEMS.has(p.value(1));
 }
@@ -416,7 +419,7 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
     pivotAlias(p);
   }
   const { distinct, distinct_on, items, from, hint } = head;
-  // Member by member: spreads took half of the time of reading 9,000 common tables.
+  // Member by member: spreads took half the time of parsing 9,000 common tables.
   const node: SelectNode & { readonly kind: 'Select' } = {
     kind: 'Select',
     distinct,
@@ -445,7 +448,7 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
   return p.add(node, start, p.lastEnd(), ...children);
 }
 
-/** WHERE and its condition, of a query, UPDATE or DELETE; null where there is none. */
+/** The WHERE condition of a query, UPDATE or DELETE; `null` if there is none. */
 export function whereClause(p: Parser): NodeId | null {
   if (!p.at('WHERE')) {
     return null;
@@ -472,7 +475,7 @@ function groupClause(p: Parser, sample: SampleBy | null): NodeId[] {
   return parseGroupBy(p);
 }
 
-/** An alias of the pivoted rows; nothing can refer to it at this level. */
+/** An alias for the pivoted rows; nothing at this level can refer to it. */
 function pivotAlias(p: Parser): void {
   if (p.take('AS')) {
     p.name('alias expected');

@@ -1,4 +1,4 @@
-/** Clauses of a SELECT block that have a grammar of their own. */
+/** Clauses of a SELECT block with separate syntax. */
 import type {
   Fill,
   LatestOn,
@@ -19,7 +19,7 @@ import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 
-/** `90s`, `-2m`, `0`, `@unit`, `$1`: an interval as TOLERANCE, HORIZON and SAMPLE BY take it. */
+/** An interval for TOLERANCE, HORIZON or SAMPLE BY: `90s`, `-2m`, `0`, `@unit`, `$1`. */
 export function parseInterval(p: Parser): NodeId {
   const start = p.start();
   const signed = p.at('-') && (p.kind(1) === TokenKind.Duration || p.kind(1) === TokenKind.Integer);
@@ -73,7 +73,7 @@ export function parseLatest(p: Parser): LatestOn {
   return { timestamp, keys, span: { start, end: p.lastEnd() } };
 }
 
-/** Expressions with commas between them. */
+/** Comma-separated expressions. */
 export function expressions(p: Parser, missing = 'column name expected'): NodeId[] {
   return p.list(() => {
     if (!atOperand(p)) {
@@ -119,7 +119,7 @@ function sampleInterval(p: Parser): NodeId {
   return parseInterval(p);
 }
 
-/** `SAMPLE BY 1 h` is not an interval: say so at the unit. */
+/** `SAMPLE BY 1 h` is not an interval; reports the error at the unit. */
 function spacedUnit(p: Parser): never {
   p.fail(`Invalid unit: ${p.written()}`);
 }
@@ -149,7 +149,7 @@ function parseFill(p: Parser): Fill[] {
     return { fill: 'Constant', value: p.grammar.expression(p) };
   });
   const [first] = negative;
-  // QuestDB takes a negative value alone, and none in a list.
+  // QuestDB accepts a negative value only on its own, never in a list.
   if (first !== undefined && fills.length > 1) {
     p.failAt('invalid fill value: -', first.start, first.end);
   }
@@ -169,7 +169,7 @@ function parseAlign(p: Parser): SampleAlign {
   return { align: 'Calendar', time_zone: timeZone, offset };
 }
 
-/** `GROUP BY` members, ROLLUP and GROUPING SETS included, after the words. */
+/** `GROUP BY` members, including ROLLUP and GROUPING SETS, after the keywords. */
 export function parseGroupBy(p: Parser): NodeId[] {
   const members = p.list(() => {
     if (p.at('GROUPING', 'SETS', '(')) {
@@ -218,7 +218,7 @@ function groupingSet(p: Parser): NodeId {
   return addCall(p, name, start, members);
 }
 
-/** `()` in GROUP BY: all rows are one group. */
+/** `()` in GROUP BY: one group of all rows. */
 function onlyGroup(p: Parser): NodeId {
   const start = p.start();
   const set = groupingSet(p);
@@ -292,7 +292,7 @@ function aliased(p: Parser, missing: string): SelectItem {
 }
 
 /**
- * `LIMIT n`, `LIMIT a, b`, `LIMIT n OFFSET m`, `OFFSET m`, `FETCH FIRST n ROWS ONLY`; null when
+ * `LIMIT n`, `LIMIT a, b`, `LIMIT n OFFSET m`, `OFFSET m`, `FETCH FIRST n ROWS ONLY`; `null` if
  * there is none.
  */
 export function parseLimit(p: Parser): Limit | null {
@@ -325,12 +325,12 @@ export function parseLimit(p: Parser): Limit | null {
   return { first, second, offset, span: { start, end: p.lastEnd() } };
 }
 
-/** Whether the standard's words for LIMIT stand here. */
+/** Whether the standard syntax for LIMIT follows. */
 export function atFetch(p: Parser): boolean {
   return p.at('FETCH', 'FIRST') || p.at('FETCH', 'NEXT');
 }
 
-/** `FETCH FIRST [n] ROWS ONLY`: the number, 1 when there is none. */
+/** `FETCH FIRST [n] ROWS ONLY`: the number, by default 1. */
 function parseFetch(p: Parser): NodeId {
   p.advance(2);
   const unsaid = p.at('ROW') || p.at('ROWS');

@@ -73,12 +73,12 @@ function database(p: Parser): ShowSubject {
   return { subject: 'CreateDatabase', exclude, categories };
 }
 
-/** Steps over what SHOW tells of access control; null when it is something else. */
+/** Consumes an access control list in SHOW; `null` for any other subject. */
 function accessList(p: Parser): AccessList | null {
   if (p.take('USERS')) {
     return 'Users';
   }
-  // USER alone is a session's own; settings that begin so do not exist.
+  // USER alone refers to the session's user; no setting starts with this word.
   if (p.take('USER')) {
     return 'User';
   }
@@ -100,7 +100,7 @@ function entityName(p: Parser): Name {
     : p.qualified(p.name('user, group or service account name expected'));
 }
 
-/** The words up to the end of the statement, as written; strings without quotes. */
+/** The words up to the end of the statement; strings without their quotes. */
 export function words(p: Parser): string[] {
   const all: string[] = [];
   while (!p.atEnd() && !p.at(';') && !p.at(')')) {

@@ -1,4 +1,4 @@
-/** FROM: tables, table functions, sub-queries, and every kind of join. */
+/** FROM: tables, table functions, subqueries, and every kind of join. */
 import type {
   AsofTolerance,
   FrameBound,
@@ -24,13 +24,13 @@ export function parseSources(p: Parser, missing: string): NodeId {
 
 /** A join without its left side. */
 interface Joined extends Omit<Extract<Node, { kind: 'Join' }>, 'kind' | 'left'> {
-  /** Where its text ends. */
+  /** End of its text. */
   readonly end: number;
 }
 
-/** Joins that follow a source. */
+/** Parses the joins that follow a source. */
 export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
-  /** For each item of the list, the comma's own join and the joins behind it. */
+  /** For each item of the FROM list, the comma's join and the joins after it. */
   const items: [comma: Joined | null, ...rest: Joined[]][] = [[null]];
   for (let terms = 1; ; terms += 1) {
     p.countTerm(terms, start);
@@ -55,8 +55,8 @@ export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
 }
 
 /**
- * Whether the left side of a join begins behind the last comma. Other joins have the same rows
- * either way, and their ON may read the sources before the comma.
+ * Whether the join applies only to the item after the last comma. For other joins the result is the
+ * same, and their ON may read the sources before the comma.
  */
 function asksForItem({ join, on }: Joined): boolean {
   return join.join === 'Right' || join.join === 'Full' || on?.on === 'Using';
@@ -64,7 +64,9 @@ function asksForItem({ join, on }: Joined): boolean {
 
 const LITERALS: readonly Node['kind'][] = ['Integer', 'Float', 'String', 'Null', 'Parameter'];
 
-/** Whether a source may read columns of those before it: it is joined to them directly. */
+/**
+ * Whether a source may read columns of earlier sources, and is therefore joined to them directly.
+ */
 function readsOthers(p: Parser, source: NodeId): boolean {
   const node = p.node(source);
   if (node.kind === 'Derived') {
@@ -101,7 +103,7 @@ function atJoin(p: Parser): boolean {
   );
 }
 
-/** One source with its alias, and TIMESTAMP(column). */
+/** A source with its alias and TIMESTAMP(column). */
 function parseSource(p: Parser, missing: string): NodeId {
   const start = p.start();
   const lateral = takeLateral(p);
@@ -124,7 +126,7 @@ function parseSource(p: Parser, missing: string): NodeId {
   return table(p, name, start);
 }
 
-/** LATERAL; before a table or a function it says nothing that is not so without it. */
+/** Consumes LATERAL; before a table or function it has no effect. */
 function takeLateral(p: Parser): boolean {
   const before = p.kind(1) === TokenKind.Word || p.kind(1) === TokenKind.Quoted;
   if (!p.at('LATERAL') || !(p.value(1) === '(' || (before && followsSource(p)))) {
@@ -138,14 +140,14 @@ function takeLateral(p: Parser): boolean {
   return p.at('(');
 }
 
-/** Whether a comma or JOIN precedes: elsewhere a table may be called `lateral`. */
+/** Whether a comma or JOIN precedes; elsewhere a table may be named `lateral`. */
 function followsSource(p: Parser): boolean {
   return p.value(-1) === ',' || p.value(-1) === 'JOIN';
 }
 
 /**
- * The join that parentheses hold, `(a JOIN b ON …)`: its tables have their names outside, too,
- * unless the whole has one. Null for any other query.
+ * The join inside parentheses, `(a JOIN b ON …)`. Its table names are visible outside, unless the
+ * whole has an alias. `null` for any other query.
  */
 export function joinedSources(p: Parser, query: NodeId): NodeId | null {
   const whole = p.node(query);
@@ -177,7 +179,7 @@ function expectClose(p: Parser): void {
   }
 }
 
-/** A sub-query in FROM, after its closing parenthesis. */
+/** A subquery in FROM, after its closing parenthesis. */
 export function derived(p: Parser, query: NodeId, start: number, lateral: boolean): NodeId {
   const { alias, timestamp } = sourceSuffix(p);
   if (alias !== null && timestamp === null && p.at('(')) {
@@ -189,7 +191,7 @@ export function derived(p: Parser, query: NodeId, start: number, lateral: boolea
   return p.add({ kind: 'Derived', query, alias, timestamp, lateral }, start, p.lastEnd(), query);
 }
 
-/** `(query) AS t(a, b)`: the query as a common table with these columns, and all of its rows. */
+/** `(query) AS t(a, b)`: reads all rows of the query as a common table with these columns. */
 export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
   const { start, end } = p.spanOf(query);
   const table = p.add({ kind: 'Table', name, alias: null, timestamp: null }, start, end);
@@ -229,7 +231,7 @@ export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[
   return p.add(whole, start, end, query, body);
 }
 
-/** A table by name, after the name. */
+/** A table source, after its name. */
 function table(p: Parser, name: Name, start: number): NodeId {
   const { alias, timestamp } = sourceSuffix(p);
   return p.add({ kind: 'Table', name, alias, timestamp }, start, p.lastEnd());
@@ -324,7 +326,7 @@ function parseJoin(p: Parser): Joined {
   return { join, right, on, tolerance, keyword_span: keywordSpan, end: p.lastEnd() };
 }
 
-/** Every name both sides have. */
+/** All columns with the same name on both sides. */
 const NATURAL: JoinOn = { on: 'Using', columns: [] };
 
 const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {
@@ -339,7 +341,7 @@ const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {
   SPLICE: { join: 'Splice' },
 };
 
-/** Steps over the words up to JOIN. */
+/** Consumes the keywords up to JOIN. */
 function joinWords(p: Parser, word: string): JoinKind {
   const start = p.start();
   p.advance();
@@ -384,7 +386,7 @@ const CONTINUES_EXPRESSION: ReadonlySet<string> = new Set([
   'WITHIN',
 ]);
 
-/** `sym`, `(sym)`, `(a, b)`: names alone, not part of an expression; null for anything else. */
+/** `sym`, `(sym)`, `(a, b)`: names that are not part of an expression; `null` for anything else. */
 function columnList(p: Parser): Name[] | null {
   const from = p.index;
   const enclosed = p.take('(');
@@ -449,7 +451,7 @@ function windowBound(p: Parser): FrameBound {
   return bound;
 }
 
-/** `RANGE FROM a TO b STEP c AS alias`, `LIST (a, b) AS alias`; nothing before another HORIZON. */
+/** `RANGE FROM a TO b STEP c AS alias`, `LIST (a, b) AS alias`; empty before another HORIZON. */
 function horizonRange(p: Parser): JoinKind {
   const none = {
     join: 'Horizon',

@@ -1,6 +1,6 @@
 /**
- * The rows of VALUES. Literals never become nodes: a row costs four array entries per cell,
- * so that long inserts neither count as terms nor cross the border as objects.
+ * The rows of VALUES. Literals never become nodes: a row takes four array entries per cell. Long
+ * inserts therefore neither count as terms nor cross the border as objects.
  */
 import type { PlainRows, ValuesBlock } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
@@ -16,7 +16,7 @@ interface Rows {
   readonly row_ends: number[];
 }
 
-/** The rows of an INSERT: plain ones first, as they are written, then the others. */
+/** The rows of an INSERT: plain rows as written first, then the others. */
 export interface InsertedRows {
   readonly plain: PlainRows | null;
   readonly values: ValuesBlock | null;
@@ -66,7 +66,10 @@ function parseRow(p: Parser, rows: Rows): void {
   p.close(open);
 }
 
-/** A cell that is one literal, a sign included; false when it is more than that. */
+/**
+ * Parses a cell that is a single literal, optionally with a sign; returns false if it is anything
+ * else.
+ */
 function literalCell(p: Parser, rows: Rows): boolean {
   const signed = p.at('-') || p.at('+') ? 1 : 0;
   const next = p.value(signed + 1);

@@ -1,4 +1,4 @@
-/** Users, groups, service accounts and their rights. */
+/** Parses statements about users, groups, service accounts and their rights. */
 import type {
   AccessStatement,
   GrantTable,
@@ -14,19 +14,19 @@ import type {
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Steps over `USER`, `GROUP` or `SERVICE ACCOUNT`; null when there is none. */
+/** Consumes `USER`, `GROUP` or `SERVICE ACCOUNT`; `null` if none follows. */
 function takePrincipal(p: Parser): PrincipalKind | null {
   if (p.take('USER')) {
     return 'User';
   }
-  // GROUP is reserved, yet a statement's second word is never a name.
+  // GROUP is reserved, but the second word of this statement is never a name.
   if (p.take('GROUP')) {
     return 'Group';
   }
   return p.take('SERVICE', 'ACCOUNT') ? 'ServiceAccount' : null;
 }
 
-/** Whether CREATE, ALTER or DROP at the cursor is about a principal. */
+/** Whether CREATE, ALTER or DROP at the cursor concerns a principal. */
 export function atPrincipal(p: Parser): boolean {
   const word = p.value(1);
   const service = word === 'SERVICE' && p.value(2) === 'ACCOUNT';
@@ -34,7 +34,7 @@ export function atPrincipal(p: Parser): boolean {
   return isName && (word === 'USER' || word === 'GROUP' || service);
 }
 
-/** Name of a user, group or account; single quotes serve as well. */
+/** Name of a user, group or account, optionally in single quotes. */
 function principalName(p: Parser, missing: string): Name {
   if (p.kind() === TokenKind.String) {
     return p.takeName(true);
@@ -57,7 +57,7 @@ const MISSING: Readonly<Record<PrincipalKind, string>> = {
   ServiceAccount: 'service account name expected',
 };
 
-/** `CREATE | ALTER | DROP` of a principal, before its first word. */
+/** `CREATE | ALTER | DROP` of a principal, starting at that word. */
 export function parsePrincipal(p: Parser): NodeId {
   const start = p.start();
   const verb = p.value();

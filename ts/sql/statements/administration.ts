@@ -70,7 +70,10 @@ const IMPORT_OPTIONS: ReadonlySet<string> = new Set([
   'ON',
 ]);
 
-/** `HEADER true TIMESTAMP ts PARTITION BY DAY ON ERROR ABORT …`: names of two words as one. */
+/**
+ * `HEADER true TIMESTAMP ts PARTITION BY DAY ON ERROR ABORT …`: two-word option names become one
+ * name.
+ */
 function importOptions(p: Parser): OptionValue[] {
   const options: OptionValue[] = [];
   while (!ended(p)) {

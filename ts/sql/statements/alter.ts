@@ -1,6 +1,6 @@
 /**
- * ALTER TABLE. Actions without a node of their own are checked here for their form and cross as
- * words, until an issue gives them a meaning.
+ * ALTER TABLE. Actions without a node type are only checked for syntax here, and passed on as
+ * words.
  */
 import type { AlterAction, Name, NodeId, OptionValue, PartitionChange } from '../ast.generated.js';
 import { addedConstraint, Constraints } from './constraints.js';
@@ -47,7 +47,7 @@ function renamed(p: Parser, start: number, table: Name, if_exists: boolean): Nod
   return p.add({ kind: 'Rename', table, to, if_exists }, start, p.lastEnd());
 }
 
-/** The expression of an action. */
+/** The expression in an action. */
 function child(action: AlterAction): NodeId | null {
   switch (action.action) {
     case 'Partitions':
@@ -64,12 +64,12 @@ function child(action: AlterAction): NodeId | null {
 const ACTIONS_OF_COLUMNS: ReadonlySet<string> = new Set(['ADD', 'ALTER', 'DROP']);
 const SUBJECTS: ReadonlySet<string> = new Set(['COLUMN', 'CONSTRAINT', 'PRIMARY', 'UNIQUE']);
 
-/** A comma, and behind it an action of its own: not the next name of a list. */
+/** Whether a comma and a further action follow, rather than the next name of a list. */
 function atNextAction(p: Parser): boolean {
   return p.at(',') && ACTIONS_OF_COLUMNS.has(p.value(1)) && SUBJECTS.has(p.value(2));
 }
 
-/** Members of one action, up to the next action. */
+/** The list of an action, up to the next action. */
 function listed<T>(p: Parser, member: () => T): T[] {
   const start = p.start();
   const members = [member()];
@@ -80,7 +80,7 @@ function listed<T>(p: Parser, member: () => T): T[] {
   return members;
 }
 
-/** `ALTER VIEW v AS (query)`: replaces a view that exists, hence the option ALTER. */
+/** `ALTER VIEW v AS (query)`: replaces an existing view, which the option ALTER marks. */
 function alterView(p: Parser, start: number): NodeId {
   p.advance();
   const name = p.tableName('view name expected');
@@ -114,7 +114,7 @@ function parseActions(p: Parser): AlterAction[] {
   return [{ action: 'Other', words, span: { start, end: p.lastEnd() } }];
 }
 
-/** The actions, or null when the form was checked and its words are all there is to say. */
+/** The actions; `null` if only the syntax was checked, and the words represent the action. */
 function knownActions(p: Parser, action: string): AlterAction[] | null {
   switch (action) {
     case 'ADD':
@@ -211,7 +211,7 @@ function dropColumns(p: Parser): AlterAction[] | null {
   });
 }
 
-/** CASCADE or RESTRICT: nothing depends on a column or a constraint. */
+/** CASCADE or RESTRICT, without effect: nothing depends on a column or a constraint. */
 function dependants(p: Parser): void {
   if (!p.take('CASCADE')) {
     p.take('RESTRICT');
@@ -264,7 +264,7 @@ function alterColumn(p: Parser): AlterAction[] | null {
   );
 }
 
-/** `SET NOT NULL`, `SET DEFAULT expression` and DROP of them; null where it is none. */
+/** `SET NOT NULL` and `SET DEFAULT expression`, or DROP of them; `null` for anything else. */
 function columnRule(p: Parser, column: Name): AlterAction | null {
   const isSet = p.at('SET');
   if (p.take('SET', 'NOT', 'NULL') || p.take('DROP', 'NOT', 'NULL')) {
@@ -281,7 +281,7 @@ function columnRule(p: Parser, column: Name): AlterAction | null {
   return { action: 'Default', column, value, text: p.text.slice(start, p.lastEnd()) };
 }
 
-/** After USING: the column, or a cast of it, which is what is done. */
+/** After USING: the column or a cast of it, which is the conversion in any case. */
 function convertedColumn(p: Parser, column: Name): void {
   const start = p.start();
   const open = p.take('(');
@@ -316,7 +316,7 @@ function partitions(p: Parser, change: PartitionChange): AlterAction & { action:
   return { action: 'Partitions', change, names: [], filter: p.grammar.expression(p) };
 }
 
-/** Options of the format, after WITH, are the peer's hints; nothing depends on them. */
+/** Format options after WITH are QuestDB's hints, and have no effect. */
 function convert(p: Parser): AlterAction {
   p.expect('PARTITION');
   p.expect('TO');
@@ -368,7 +368,7 @@ function writeAheadLog(p: Parser, action: string): void {
   }
 }
 
-/** The keys; none for DISABLE. */
+/** The key columns; none for DISABLE. */
 function dedup(p: Parser): Name[] {
   if (p.take('DISABLE')) {
     return [];
@@ -443,7 +443,7 @@ function setParameter(p: Parser): OptionValue {
   return { name: { ...option, text: name }, value: p.takeName(false) };
 }
 
-/** The tokens from an index up to here, as written. */
+/** The tokens from an index up to the current one, as written. */
 function wordsSince(p: Parser, from: number): string[] {
   const words: string[] = [];
   for (let offset = from - p.index; offset < 0; offset += 1) {

@@ -1,4 +1,4 @@
-/** INSERT, UPDATE, DELETE. */
+/** Parses INSERT, UPDATE and DELETE. */
 import type { Conflict, InsertNode, Name, NodeId, SelectItem } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand } from '../parser/lookahead.js';
@@ -14,7 +14,7 @@ import {
 import { parseSources } from '../queries/source.js';
 import { type InsertedRows, parseInsertedRows } from '../queries/values.js';
 
-/** `INSERT …`; WITH and DECLARE that stand before it belong to its query. */
+/** `INSERT …`; a preceding WITH or DECLARE belongs to its query. */
 export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   p.advance();
   const mode = batchMode(p, 'atomic or into or batch expected');
@@ -22,7 +22,7 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   const table = p.tableName('table name expected');
   const alias = p.take('AS') ? p.name('table alias expected') : null;
   const columns = atColumnList(p) ? columnNames(p) : [];
-  // Numbers of rows are defaults, which a value takes the place of.
+  // Sequence values are defaults, which an explicit value always overrides.
   p.take('OVERRIDING', 'SYSTEM', 'VALUE');
   const rows = insertedRows(p, columns.length > 0);
   let query: NodeId | null = null;
@@ -58,7 +58,7 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   );
 }
 
-/** `VALUES (…), …`, or DEFAULT VALUES, which is a row without cells; null before a query. */
+/** `VALUES (…), …`, or DEFAULT VALUES, which is a row without cells; `null` if a query follows. */
 function insertedRows(p: Parser, hasColumns: boolean): InsertedRows | null {
   const start = p.start();
   if (!hasColumns && p.take('DEFAULT', 'VALUES')) {
@@ -185,7 +185,7 @@ function assignment(p: Parser): [Name, NodeId] {
   return [column, p.grammar.expression(p)];
 }
 
-/** What follows the table of a DELETE, unless it is an alias. */
+/** Words after the table of a DELETE that are not its alias. */
 const AFTER_TARGET: ReadonlySet<string> = new Set(['USING', 'WHERE', 'RETURNING']);
 
 /** `DELETE FROM t [[AS] alias] [USING …] [WHERE …] [RETURNING …]`. */

@@ -1,6 +1,6 @@
 /**
- * Keys, indexes and conditions as other databases have them: in CREATE TABLE, ALTER TABLE and
- * CREATE INDEX. The engine keeps them for the catalog.
+ * Keys, indexes and conditions of other databases, in CREATE TABLE, ALTER TABLE and CREATE INDEX.
+ * The engine stores them for the catalog.
  */
 import type {
   AlterAction,
@@ -18,11 +18,11 @@ import type { Parser } from '../parser/parser.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { enclosedText, ifNotExists } from './table-clauses.js';
 
-/** The constraints of a table, in the order in which they are written. */
+/** The constraints of a table in the order written. */
 export class Constraints {
   readonly all: ConstraintNode[] = [];
 
-  /** A constraint among the columns; false where none begins. */
+  /** Parses a table constraint; returns false if none starts here. */
   takeOfTable(p: Parser): boolean {
     const start = p.start();
     const isNamed = p.at('CONSTRAINT') && CONSTRAINT_WORDS.has(p.value(2));
@@ -46,7 +46,7 @@ export class Constraints {
     return takeCheck(p) && this.#add(p, start, name, 'Check', []);
   }
 
-  /** A constraint of one column; false where none begins. */
+  /** Parses a column constraint; returns false if none starts here. */
   takeOfColumn(p: Parser, column: Name): boolean {
     const start = p.start();
     let name: Name | null = null;
@@ -81,7 +81,7 @@ export class Constraints {
     return true;
   }
 
-  /** For ALTER TABLE. */
+  /** As actions of ALTER TABLE. */
   actions(): AlterAction[] {
     return this.all.map((constraint) => ({ action: 'AddConstraint', constraint }));
   }
@@ -103,7 +103,7 @@ function takeCheck(p: Parser): boolean {
   return true;
 }
 
-/** After REFERENCES: a table, its columns, and what follows a change of them. */
+/** After REFERENCES: a table, its columns, and the referential actions. */
 function references(p: Parser): ReferenceNode {
   const table = p.tableName('table name expected');
   const columns = p.at('(') ? keyColumns(p) : [];
@@ -150,7 +150,10 @@ function keyColumns(p: Parser): Name[] {
   return p.parenthesised(() => p.columnName('column name expected'));
 }
 
-/** `NOT DEFERRABLE`, `DEFERRABLE INITIALLY DEFERRED`: nothing is checked, now or later. */
+/**
+ * `NOT DEFERRABLE`, `DEFERRABLE INITIALLY DEFERRED`, without effect: the constraint is never
+ * checked.
+ */
 function deferral(p: Parser): void {
   if (!p.take('NOT', 'DEFERRABLE')) {
     p.take('DEFERRABLE');
@@ -169,19 +172,19 @@ const SERIALS: ReadonlyMap<string, string> = new Map([
   ['SERIAL2', 'SHORT'],
 ]);
 
-/** Whether a column of this type numbers its rows. */
+/** Whether the type is a serial type. */
 export function isSerial({ name }: TypeName): boolean {
   return SERIALS.has(name.toUpperCase());
 }
 
-/** The type of its numbers. */
+/** The integer type of a serial type. */
 export function serialType({ name }: TypeName): string {
   return SERIALS.get(name.toUpperCase()) ?? name;
 }
 
 const START = /\bstart\s+(?:with\s+)?(-?\d{1,19})\b/i;
 const INCREMENT = /\bincrement\s+(?:by\s+)?([1-9]\d{0,18})\b/i;
-/** Options of IDENTITY that have their effect, or say what holds anyway. */
+/** IDENTITY options that are implemented, or that match the behaviour anyway. */
 const KNOWN_NUMBERING = [
   /sequence\s+name\s+\S+/i,
   START,
@@ -192,13 +195,13 @@ const KNOWN_NUMBERING = [
 
 interface Identity {
   readonly options: readonly OptionValue[];
-  /** The first number and the step; none where both are 1. */
+  /** The first value and the increment; empty if both are 1. */
   readonly numbers: readonly string[];
 }
 
 /**
- * `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Those of its options that have no effect
- * are an option of the column.
+ * `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Options without effect become an option of
+ * the column.
  */
 export function takeIdentity(p: Parser): Identity {
   const start = p.start();
@@ -221,7 +224,7 @@ export function takeIdentity(p: Parser): Identity {
   return { options: others.trim() === '' ? [] : [{ name, value }], numbers };
 }
 
-/** The default of a column that numbers its rows. */
+/** The default expression of a serial or identity column. */
 export function nextNumber(p: Parser, start: number, numbers: readonly string[]): NodeId {
   const name = { text: 'next_id', quoted: false, span: { start, end: p.lastEnd() } };
   const given = numbers.map((text) => integer(p, text, start));
@@ -235,7 +238,7 @@ function integer(p: Parser, text: string, start: number): NodeId {
     : digits;
 }
 
-/** `ADD [CONSTRAINT c] PRIMARY KEY (…)` and the like, or null. */
+/** `ADD [CONSTRAINT c] PRIMARY KEY (…)` and similar, or `null`. */
 export function addedConstraint(p: Parser): AlterAction[] | null {
   const constraints = new Constraints();
   return constraints.takeOfTable(p) ? constraints.actions() : null;
@@ -267,7 +270,7 @@ export function parseIndex(p: Parser, start: number): NodeId {
   return p.add(node, start, p.lastEnd(), filter);
 }
 
-/** `(a, b DESC NULLS LAST)`: the columns; none where one of them is an expression. */
+/** `(a, b DESC NULLS LAST)`: the columns; empty if one of them is an expression. */
 function indexedColumns(p: Parser): Name[] {
   const start = p.start();
   const columns: Name[] = [];
@@ -286,7 +289,7 @@ function indexedColumns(p: Parser): Name[] {
   return isPlain ? columns : [];
 }
 
-/** What follows a column of an index: its order and operators. False where it is no plain word. */
+/** The order and operators of an index column. Returns false if it is an expression. */
 function restOfColumn(p: Parser): boolean {
   let isPlain = true;
   while (!p.at(',') && !p.at(')')) {

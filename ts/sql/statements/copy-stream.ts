@@ -1,33 +1,33 @@
 /**
- * COPY … FROM STDIN and COPY … TO STDOUT, in PostgreSQL's present and older forms. COPY from and to
- * files of the server is another statement.
+ * COPY … FROM STDIN and COPY … TO STDOUT, in PostgreSQL's current and older syntax. COPY from and
+ * to server files is a different statement.
  */
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 import type { StatementText } from '../lexer/split.js';
 
-/** Options as they are written; what is absent is not said. */
+/** Options as specified; absent if not specified. */
 export interface CopyStreamOptions {
   readonly format?: string;
   readonly delimiter?: string;
-  /** The text of a null. */
+  /** The string for null. */
   readonly nullText?: string;
-  /** `match`: the names must be those of the columns. */
+  /** `match`: the names must match the columns. */
   readonly header?: boolean | 'match';
   readonly quote?: string;
   readonly escape?: string;
   readonly encoding?: string;
-  /** Columns, `*` for all. */
+  /** Column names, or `*` for all. */
   readonly forceQuote?: readonly string[];
   readonly forceNotNull?: readonly string[];
   readonly forceNull?: readonly string[];
-  /** WHERE follows. */
+  /** Whether WHERE follows. */
   readonly where?: boolean;
 }
 
 interface CopiedTable {
   readonly table: string;
-  /** Null: all of the table's, in its order. */
+  /** `null` for all columns of the table, in table order. */
   readonly columns: readonly string[] | null;
 }
 
@@ -45,10 +45,10 @@ const ALL = '*';
 const TRUE: ReadonlySet<string> = new Set(['TRUE', 'ON', '1']);
 const FALSE: ReadonlySet<string> = new Set(['FALSE', 'OFF', '0']);
 
-/** Either word is the connection, whichever way the rows go. */
+/** Either word means the connection, in both directions. */
 const STREAMS = ['STDIN', 'STDOUT'] as const;
 
-/** After COPY; null where it is not over the connection. */
+/** Parses the statement after COPY; `null` if it is not over the connection. */
 export function parseCopyStream(p: Parser): CopyStream | null {
   const options: Draft = {};
   if (p.at('BINARY') && p.value(1) !== 'FROM' && p.value(1) !== 'TO') {
@@ -73,7 +73,9 @@ export function parseCopyStream(p: Parser): CopyStream | null {
     : p.fail('COPY … FROM STDIN takes a table, not a query');
 }
 
-/** What is copied; null where it cannot be read: the COPY of files says what is wrong. */
+/**
+ * The table or query; `null` if it cannot be parsed, so that the COPY of files reports the error.
+ */
 function copied(p: Parser): CopiedTable | StatementText | null {
   if (p.at('(')) {
     return query(p);
@@ -113,7 +115,7 @@ function readOptions(p: Parser, options: Draft): void {
     return;
   }
   while (oldOption(p, options)) {
-    // Each passes its own words.
+    // Each call consumes its option.
   }
 }
 
@@ -169,7 +171,7 @@ function textOption(p: Parser, options: Draft, word: string, start: number): voi
   }
 }
 
-/** `BINARY`, `CSV HEADER`, `DELIMITER AS '|'`, `FORCE QUOTE a, b`; false at the end. */
+/** `BINARY`, `CSV HEADER`, `DELIMITER AS '|'`, `FORCE QUOTE a, b`; returns false at the end. */
 function oldOption(p: Parser, options: Draft): boolean {
   if (p.take('USING')) {
     return true;
@@ -207,7 +209,7 @@ function oldForce(p: Parser, options: Draft): void {
   }
 }
 
-/** A switch, which may be left out. */
+/** A boolean, by default true. */
 function flag(p: Parser): boolean {
   if (p.at(',') || p.at(')')) {
     return true;
@@ -225,7 +227,7 @@ function isName(p: Parser): boolean {
   return kind === TokenKind.Word || kind === TokenKind.Quoted || kind === TokenKind.String;
 }
 
-/** A name as it is written but for its quotes. */
+/** A name as written, without its quotes. */
 function name(p: Parser): string {
   return isName(p) ? p.takeName(p.kind() !== TokenKind.Word).text : p.fail('name expected');
 }

@@ -1,4 +1,4 @@
-/** CREATE TABLE, and which statement CREATE begins. */
+/** CREATE TABLE, and the choice among CREATE statements. */
 import type {
   ColumnDefinition,
   CreateTableNode,
@@ -103,7 +103,7 @@ export function parseCreate(p: Parser): NodeId {
   return parseTable(p, start, options);
 }
 
-/** `CREATE SCHEMA IF NOT EXISTS public`, with which migrations begin: there is no other. */
+/** `CREATE SCHEMA IF NOT EXISTS public`, with which migrations begin; no other schema exists. */
 function parseSchema(p: Parser, start: number): NodeId {
   p.advance();
   const conditional = ifNotExists(p);
@@ -121,7 +121,7 @@ function parseSchema(p: Parser, start: number): NodeId {
   return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
-/** `CREATE EXTENSION [IF NOT EXISTS] name …`, with which migrations begin: none is loaded. */
+/** `CREATE EXTENSION [IF NOT EXISTS] name …`, with which migrations begin; nothing is loaded. */
 function parseExtension(p: Parser, start: number): NodeId {
   p.advance();
   ifNotExists(p);
@@ -141,7 +141,7 @@ function parseExtension(p: Parser, start: number): NodeId {
   return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
-/** `[GLOBAL | LOCAL] TEMPORARY`; null where it does not stand. */
+/** `[GLOBAL | LOCAL] TEMPORARY`; `null` if absent. */
 function temporaryWord(p: Parser): OptionValue | null {
   if ((p.at('GLOBAL') || p.at('LOCAL')) && isTemporary(p.value(1))) {
     p.advance();
@@ -153,7 +153,7 @@ function isTemporary(word: string): boolean {
   return word === 'TEMP' || word === 'TEMPORARY';
 }
 
-/** The current word as a name, without stepping over it; null when it is BATCH or no word. */
+/** The current word as a name, without consuming it, if it is ATOMIC; otherwise `null`. */
 function takenName(p: Parser): Name | null {
   if (!p.at('ATOMIC')) {
     return null;
@@ -209,7 +209,7 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
   return p.add({ kind: 'CreateTable', ...table }, start, p.lastEnd(), table.query, ...defaults);
 }
 
-/** `ON COMMIT PRESERVE ROWS`, as it is anyway, or `ON COMMIT DROP`. */
+/** `ON COMMIT PRESERVE ROWS`, which is the default, or `ON COMMIT DROP`. */
 function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
   const temporary = table.options.find(({ name }) => isTemporary(name.text.toUpperCase()));
   if (temporary === undefined) {
@@ -226,7 +226,7 @@ function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
   table.options = table.options.map((one) => (one === temporary ? { ...one, value } : one));
 }
 
-/** `(a, b)` before AS: names of the query's columns; none, and nothing taken, where it is not. */
+/** `(a, b)` before AS: names for the query's columns; otherwise empty, and nothing is consumed. */
 function queriedColumns(p: Parser): Name[] {
   const from = p.index;
   if (!p.at('(') || (p.value(2) !== ',' && p.value(2) !== ')')) {
@@ -261,7 +261,7 @@ function atData(p: Parser): boolean {
   return p.at('WITH', 'DATA') || (p.at('WITH', 'NO') && p.value(2) === 'DATA');
 }
 
-/** `WITH DATA`, or `WITH NO DATA`: the query's columns without its rows. */
+/** `WITH DATA`, or `WITH NO DATA`: creates the query's columns without its rows. */
 function dataClause(p: Parser, table: Mutable<CreateTableNode>): void {
   if (table.query === null || !atData(p)) {
     return;
@@ -328,13 +328,13 @@ function columnCast(p: Parser): [Name, TypeName] {
   return [column, typeName];
 }
 
-/** `INDEX(column [CAPACITY n | TYPE …])`: an option whose value is the text in parentheses. */
+/** `INDEX(column [CAPACITY n | TYPE …])`: an option with the parenthesised text as its value. */
 function tableIndex(p: Parser): OptionValue {
   const name = p.takeName(false);
   return { name, value: enclosedText(p) };
 }
 
-/** `name type …`, in CREATE TABLE and ADD COLUMN; what constrains it is noted. */
+/** `name type …`, in CREATE TABLE and ADD COLUMN; collects the column's constraints. */
 export function parseColumn(p: Parser, constraints: Constraints): ColumnDefinition {
   const name =
     p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column name expected');
@@ -368,7 +368,7 @@ export function parseColumn(p: Parser, constraints: Constraints): ColumnDefiniti
   return column;
 }
 
-/** Numbers its rows by default: from 1, or from a first number by steps. */
+/** Makes sequence values the default: from 1, or with a start and an increment. */
 function setNumbering(
   p: Parser,
   column: Mutable<ColumnDefinition>,
@@ -382,13 +382,15 @@ function setNumbering(
   column.options.push({ name: { text: 'DEFAULT', quoted: false, span }, value });
 }
 
-/** `NOT NULL` and `DEFAULT expression`, whose text SHOW prints: an option of that name has it. */
+/**
+ * `NOT NULL` and `DEFAULT expression`. SHOW prints the text of the default from the option DEFAULT.
+ */
 function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: Constraints): void {
   for (;;) {
     if (p.take('NOT', 'NULL')) {
       column.not_null = true;
     } else if (p.take('NULL') || constraints.takeOfColumn(p, column.name)) {
-      // Said of every column that has no other rule, or noted.
+      // NULL is the default anyway; a constraint has been collected.
     } else if (p.take('COLLATE')) {
       column.options.push(collation(p));
     } else if (column.default === null && p.at('GENERATED')) {
@@ -408,7 +410,7 @@ function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: 
   }
 }
 
-/** After COLLATE: its name, without that of a schema. */
+/** After COLLATE: the name, without its schema. */
 function collation(p: Parser): OptionValue {
   const span = { start: p.start(-1), end: p.lastEnd() };
   let value = p.name('name of a collation expected');
@@ -437,7 +439,7 @@ function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {
   column.options.push(...indexOptions(p));
 }
 
-/** What follows the columns or the query. */
+/** Clauses after the columns or the query. */
 function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.at('TIMESTAMP')) {
     p.advance();
@@ -506,7 +508,7 @@ function dedupKeys(p: Parser, table: Mutable<CreateTableNode>): void {
   table.dedup_keys = p.parenthesised(() => p.columnName('column name expected'));
 }
 
-/** `(fillfactor = 70)`: how PostgreSQL lays out its pages means nothing here. */
+/** `(fillfactor = 70)`: PostgreSQL's storage parameters have no effect. */
 function storageParameters(p: Parser): void {
   p.parenthesised(() => {
     p.name('parameter name expected');

@@ -1,6 +1,6 @@
 /**
- * Statements of a connection: blocks, savepoints, cursors, settings, COPY of its own data. The
- * engine never sees them: these trees end in the session, so they have no twin in Rust.
+ * Session statements: transaction blocks, savepoints, cursors, settings, COPY over the connection.
+ * The engine never sees them: these trees end in the session, and have no counterpart in Rust.
  */
 import { AFTER_SOURCE } from '../lexer/keywords.js';
 import { parseCopyStream, type CopyStream } from './copy-stream.js';
@@ -11,19 +11,19 @@ import type { StatementText } from '../lexer/split.js';
 export type SessionStatement =
   | { readonly kind: 'Begin' | 'Commit' | 'Rollback' }
   | { readonly kind: 'Savepoint' | 'Release' | 'RollbackTo'; readonly name: string }
-  /** `name`: null for ALL. */
+  /** `name`: `null` for ALL. */
   | { readonly kind: 'Deallocate' | 'CloseCursor'; readonly name: string | null }
   /** `what`: ALL, PLANS, … */
   | { readonly kind: 'Discard'; readonly what: string }
-  /** `name` is empty where the setting is written otherwise: SET TRANSACTION, SET TIME ZONE. */
+  /** `name` is empty for SET TRANSACTION and SET TIME ZONE, which have a different syntax. */
   | { readonly kind: 'Set'; readonly name: string; readonly value: string | null }
-  /** `name`: null for NONE and DEFAULT. */
+  /** `name`: `null` for NONE and DEFAULT. */
   | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
-  /** Without a name: RESET ALL. */
+  /** Without a name it is RESET ALL. */
   | { readonly kind: 'Reset'; readonly name?: string }
   | { readonly kind: 'ResetRole' }
   | { readonly kind: 'Listen'; readonly channel: string }
-  /** `channel`: null for all. */
+  /** `channel`: `null` for all. */
   | { readonly kind: 'Unlisten'; readonly channel: string | null }
   | { readonly kind: 'Notify'; readonly channel: string; readonly payload: string }
   /** PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED. */
@@ -38,32 +38,32 @@ export type SessionStatement =
 export interface DeclareCursor {
   readonly kind: 'DeclareCursor';
   readonly name: string;
-  /** Rows are binary, whatever a FETCH asks for. */
+  /** Whether rows are binary, whatever a FETCH requests. */
   readonly binary: boolean;
-  /** May be read backwards. */
+  /** Whether it can be read backwards. */
   readonly scroll: boolean;
-  /** Outlives its block. */
+  /** Whether it outlives its block. */
   readonly hold: boolean;
   readonly query: StatementText;
 }
 
-/** FETCH, and MOVE, which answers no rows. */
+/** FETCH, or MOVE, which returns no rows. */
 export interface FetchCursor {
   readonly kind: 'Fetch' | 'Move';
   readonly name: string;
   readonly step: CursorStep;
 }
 
-/** Where a cursor goes: over `rows` rows, all of them for infinity, or to one row. */
+/** A cursor step: over `rows` rows, or all for infinity, or to a single row. */
 export interface CursorStep {
-  /** `absolute`: from the first row, or with a negative number from the last. */
+  /** `absolute`: from the first row; a negative number counts from the last. */
   readonly way: 'forward' | 'backward' | 'absolute' | 'relative';
   readonly rows: number;
 }
 
 type Production = (p: Parser) => SessionStatement | null;
 
-/** By their first word. A production that answers null has another statement before it. */
+/** By first word. A production that returns `null` found a different statement. */
 const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>([
   ['BEGIN', (p) => skipping(p, { kind: 'Begin' })],
   ['START', startOfBlock],
@@ -88,7 +88,7 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['COPY', parseCopyStream],
 ]);
 
-/** The statement of the connection at the cursor; null for every other statement. */
+/** The session statement at the cursor; `null` for any other statement. */
 export function parseSessionStatement(p: Parser): SessionStatement | null {
   const production = p.kind() === TokenKind.Word ? PRODUCTIONS.get(p.value()) : undefined;
   if (production === undefined) {
@@ -112,7 +112,7 @@ function isLast(p: Parser): boolean {
   return p.kind(1) === TokenKind.End || p.value(1) === ';';
 }
 
-/** A word that may be left out, and is a name itself when nothing follows it. */
+/** Consumes an optional word; the last word of a statement is a name instead. */
 function takeBeforeName(p: Parser, word: string): void {
   if (!isLast(p)) {
     p.take(word);
@@ -140,7 +140,7 @@ function notify(p: Parser): SessionStatement {
   return { kind: 'Notify', channel, payload: p.takeName(true).text };
 }
 
-/** Words that change nothing, such as the modes of a transaction. */
+/** Skips words without effect, such as transaction modes. */
 function skipping(p: Parser, statement: SessionStatement): SessionStatement {
   while (!ended(p)) {
     p.advance();
@@ -148,7 +148,9 @@ function skipping(p: Parser, statement: SessionStatement): SessionStatement {
   return statement;
 }
 
-/** Whether a word that may name a table is a command here: no clause of a query follows. */
+/**
+ * Whether a word that could name a table is a command here, because no clause of a query follows.
+ */
 function atCommand(p: Parser): boolean {
   const isName = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.Integer;
   const isCount = isName || p.at('-') || p.at('+');
@@ -159,7 +161,7 @@ function isWord(p: Parser): boolean {
   return p.kind() === TokenKind.Word;
 }
 
-/** A name without its quotes, folded as PostgreSQL folds it. Every word is one. */
+/** A name without its quotes, folded as in PostgreSQL. Any word can be a name. */
 function foldedName(p: Parser, missing: string): string {
   if (p.kind() === TokenKind.Quoted) {
     return p.takeName(true).text;
@@ -170,7 +172,7 @@ function foldedName(p: Parser, missing: string): string {
   return p.takeName(false).text.toLowerCase();
 }
 
-/** A name, null for ALL. */
+/** A name; `null` for ALL. */
 function target(p: Parser, missing: string): string | null {
   return p.take('ALL') ? null : foldedName(p, missing);
 }
@@ -212,7 +214,7 @@ function release(p: Parser): SessionStatement {
 
 // ---- cursors and prepared statements ----
 
-/** Null for DECLARE @variable := … SELECT. */
+/** `null` for DECLARE @variable := … SELECT. */
 function declareCursor(p: Parser): SessionStatement | null {
   if (!isWord(p) && p.kind() !== TokenKind.Quoted) {
     return null;
@@ -235,7 +237,7 @@ function declareCursor(p: Parser): SessionStatement | null {
   return { kind: 'DeclareCursor', name, binary, scroll, hold, query: rest(p, 'query expected') };
 }
 
-/** The text up to the end of the statement. */
+/** The remaining SQL text of the statement. */
 function rest(p: Parser, missing: string): StatementText {
   if (ended(p)) {
     p.fail(missing);
@@ -247,7 +249,7 @@ function rest(p: Parser, missing: string): StatementText {
   return { text: p.text.slice(start, p.lastEnd()), start };
 }
 
-/** The greatest number that a FETCH may name. */
+/** Maximum number in a FETCH. */
 const MAX_ROWS = 2_147_483_647;
 
 /** `FETCH [direction] [FROM | IN] name`: the last word is the cursor's name. */
@@ -288,7 +290,7 @@ const STEPS: ReadonlyMap<string, CursorStep> = new Map([
   ['BACKWARD ALL', { way: 'backward', rows: Infinity }],
 ]);
 
-/** `PRIOR`, `-3`, `FORWARD 5`, `ABSOLUTE -1`; null for what is none. */
+/** `PRIOR`, `-3`, `FORWARD 5`, `ABSOLUTE -1`; `null` if it is not a direction. */
 function stepOf(words: readonly string[]): CursorStep | null {
   const known = STEPS.get(words.join(' '));
   if (known !== undefined) {
@@ -360,7 +362,7 @@ function settingValue(p: Parser): string {
   return ended(p) ? '' : rest(p, '').text;
 }
 
-/** `[= | TO] name`; null for NONE and DEFAULT. */
+/** `[= | TO] name`; `null` for NONE and DEFAULT. */
 function roleName(p: Parser): string | null {
   if (!p.take('=')) {
     p.take('TO');

@@ -1,4 +1,4 @@
-/** One statement: which one it is, and the small ones. */
+/** Parses a statement: selects the production, and contains the small statements. */
 import type { AlterAction, ExplainStage, Name, NodeId, ViewKind } from '../ast.generated.js';
 import { atPrincipal, parseAssume, parseGrant, parseMembership, parsePrincipal } from './access.js';
 import { parseBackup, parseCopy } from './administration.js';
@@ -13,8 +13,8 @@ import { parseDescribe, parseShow, words } from '../queries/show.js';
 import { parseAlterLive, parseAlterMaterial, parseCompile, parseRefreshView } from './view.js';
 
 /**
- * Statements that begin with words which may also name a table: the next word decides.
- * Without words any word will do.
+ * Statements whose first word may also name a table: the next word decides. Without an entry, any
+ * next word is accepted.
  */
 const SOFT: ReadonlyMap<string, readonly [(p: Parser) => NodeId, ...string[]]> = new Map([
   ['ADD', [parseMembership, 'USER']],
@@ -47,14 +47,14 @@ export const FIRST_WORDS: readonly string[] = [
   'WITH',
 ];
 
-/** A text as a client sends it. */
+/** A parsed SQL text. */
 interface StatementRoot {
   readonly root: NodeId;
-  /** What a statement of the connection says; null for all others. */
+  /** The session statement; `null` for any other. */
   readonly session: SessionStatement | null;
 }
 
-/** The whole text: one statement, perhaps followed by semicolons. */
+/** The complete text: one statement, optionally followed by semicolons. */
 export function parseStatement(p: Parser): StatementRoot {
   while (p.take(';')) {}
   if (p.atEnd()) {
@@ -156,7 +156,7 @@ function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-/** A statement that is a literal (`1`, `'x'`, `?`) names a table that cannot exist. */
+/** A statement that is a literal (`1`, `'x'`, `?`) cannot name a table. */
 function isLiteral(p: Parser): boolean {
   return p.at('?') || (p.kind() >= TokenKind.Integer && p.kind() <= TokenKind.NamedParameter);
 }
@@ -165,7 +165,7 @@ function literalTable(p: Parser): never {
   return p.fail(`table does not exist [table=${p.written()}]`);
 }
 
-/** What may follow WITH and DECLARE. */
+/** The statement after WITH and DECLARE. */
 function prefixed(p: Parser, preamble: Preamble): NodeId {
   if (p.at('INSERT')) {
     return parseInsert(p, preamble);
@@ -182,7 +182,7 @@ function prefixed(p: Parser, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-/** A statement of the connection as the engine takes it: words without effect. */
+/** A session statement as the engine receives it: words without effect. */
 function sessionWords(p: Parser, from: number): NodeId {
   const after = p.index;
   const all: string[] = [];
@@ -195,7 +195,7 @@ function sessionWords(p: Parser, from: number): NodeId {
   return p.add({ kind: 'Session', words: all }, p.start(from - after), p.lastEnd());
 }
 
-/** `COMMENT ON … IS 'text'`: nothing keeps comments; migrations that write some go on. */
+/** `COMMENT ON … IS 'text'`: accepted for migrations, but comments are not stored. */
 function parseComment(p: Parser): NodeId {
   const start = p.start();
   p.advance(2);
@@ -227,7 +227,7 @@ function droppedIndex(p: Parser, start: number): NodeId {
   return p.add({ kind: 'DropIndex', names, if_exists }, start, p.lastEnd());
 }
 
-/** VACUUM and REINDEX name a table, so that a missing one is an error; there is nothing to do. */
+/** VACUUM and REINDEX name a table, so a missing one is an error; otherwise they have no effect. */
 function parseMaintenance(p: Parser, word: string): NodeId {
   const start = p.start();
   const end = p.end();
@@ -248,7 +248,7 @@ function parseMaintenance(p: Parser, word: string): NodeId {
   return addAction(p, start, table, action);
 }
 
-/** An action of ALTER TABLE that is written as a statement of its own. */
+/** An ALTER TABLE action with the syntax of a separate statement. */
 function addAction(p: Parser, start: number, table: Name, action: AlterAction): NodeId {
   const actions = [action];
   return p.add({ kind: 'AlterTable', table, if_exists: false, actions }, start, p.lastEnd());
@@ -256,7 +256,7 @@ function addAction(p: Parser, start: number, table: Name, action: AlterAction): 
 
 const VACUUM_WORDS = ['FULL', 'FREEZE', 'VERBOSE', 'ANALYZE'] as const;
 
-/** `(ANALYZE, VERBOSE false)` or `FULL VERBOSE ANALYZE`, which PostgreSQL has before a table. */
+/** `(ANALYZE, VERBOSE false)` or `FULL VERBOSE ANALYZE`, PostgreSQL's options before a table. */
 function vacuumOptions(p: Parser): void {
   if (p.at('(')) {
     p.parenthesised(() => {
@@ -266,14 +266,14 @@ function vacuumOptions(p: Parser): void {
     });
   }
   while (VACUUM_WORDS.some((option) => p.take(option))) {
-    // They ask for nothing that is done here.
+    // These options have no effect.
   }
   if (p.atEnd()) {
     p.fail("'table' expected");
   }
 }
 
-/** Whether a table is named that is to be analyzed, and not a table that is called so. */
+/** Whether ANALYZE is followed by a table name, rather than being a table name itself. */
 function atAnalyzed(p: Parser): boolean {
   const place = p.value(1) === 'VERBOSE' ? 2 : 1;
   const isName = p.kind(place) === TokenKind.Word || p.kind(place) === TokenKind.Quoted;
@@ -281,7 +281,7 @@ function atAnalyzed(p: Parser): boolean {
   return isName && (p.kind(place + 1) === TokenKind.End || ['.', '(', ';'].includes(after));
 }
 
-/** `ANALYZE [VERBOSE] t [(a, b)]`: what is known of a table is always true; as VACUUM of it. */
+/** `ANALYZE [VERBOSE] t [(a, b)]`: statistics are always current, so it is treated like VACUUM. */
 function parseAnalyze(p: Parser): NodeId {
   const start = p.start();
   const end = p.end();
@@ -295,7 +295,7 @@ function parseAnalyze(p: Parser): NodeId {
   return addAction(p, start, table, action);
 }
 
-/** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each perhaps with several names. */
+/** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each with one or more names. */
 function reindexTarget(p: Parser): void {
   if (p.take('COLUMN')) {
     p.list(() => p.columnName('column name expected'));
@@ -370,7 +370,7 @@ function parseDrop(p: Parser): NodeId {
   const conditional = ifExists(p);
   const missing = what === 'Table' ? 'table name expected' : 'view name expected';
   const names = p.list(() => p.tableName(missing));
-  // Views outlive their tables, and say so when they are read: there is nothing to drop with one.
+  // Views outlive their tables and report an error when read, so nothing else is dropped.
   if (!p.take('CASCADE', 'PERMISSIONS') && !p.take('CASCADE')) {
     p.take('RESTRICT');
   }

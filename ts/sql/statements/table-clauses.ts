@@ -1,4 +1,4 @@
-/** Clauses that statements about tables and about views share. */
+/** Clauses shared by statements about tables and views. */
 import type { Name, OptionValue, PolicyStages } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
@@ -57,7 +57,7 @@ export function partitionUnit(p: Parser): Name {
   return p.takeName(false);
 }
 
-/** `TTL 4 WEEKS`, `TTL 30d`: the text after TTL as one name. */
+/** `TTL 4 WEEKS`, `TTL 30d`: the text after TTL as a single name. */
 export function parseTtl(p: Parser): Name {
   p.advance();
   if (p.atEnd()) {
@@ -79,7 +79,7 @@ export function parseTtl(p: Parser): Name {
   return { text: p.text.slice(span.start, span.end), quoted: false, span };
 }
 
-/** `CAPACITY n`, `TYPE POSTING DELTA`, `INCLUDE (a, b)`: what refines an index. */
+/** Index options: `CAPACITY n`, `TYPE POSTING DELTA`, `INCLUDE (a, b)`. */
 export function indexOptions(p: Parser): OptionValue[] {
   const options: OptionValue[] = [];
   for (;;) {
@@ -103,7 +103,7 @@ export function indexOptions(p: Parser): OptionValue[] {
   }
 }
 
-/** The stages of a policy: their words, and where the tree has them. */
+/** The stages of a storage policy: their keywords, and their member in the tree. */
 const STAGES = [
   ['TO', 'PARQUET', 'to_parquet'],
   ['TO', 'REMOTE', 'to_remote'],
@@ -132,7 +132,7 @@ export function policyStages(p: Parser): PolicyStages {
       p.fail(`'${verb} ${noun}' is given twice`);
     }
     p.advance();
-    // A stage is followed by what follows TTL, its last word being in the place of that one.
+    // The age has the syntax of a TTL; `parseTtl` skips the stage's last keyword like the word TTL.
     policy[member] = parseTtl(p);
   });
   p.close(open);
@@ -147,7 +147,7 @@ const ENCODINGS: ReadonlySet<string> = new Set([
   'DELTA_BINARY_PACKED',
 ]);
 
-/** Codecs and their highest level; 0 for those that have none. */
+/** Codecs and their maximum level; 0 if they have none. */
 const CODECS: ReadonlyMap<string, number> = new Map([
   ['LZ4_RAW', 0],
   ['ZSTD', 22],

@@ -55,7 +55,7 @@ export function parseView(
   return p.add(full, start, p.lastEnd(), query, ...expireChildren(material?.expire ?? null));
 }
 
-/** A view's query and its text, with or without parentheses around it. */
+/** A view's query and its SQL text; parentheses are optional. */
 export function viewQuery(p: Parser): { readonly query: NodeId; readonly text: string } {
   const enclosed = p.at('(');
   if (enclosed) {
@@ -117,7 +117,7 @@ function owner(p: Parser): Name | null {
   return p.dottedName('owner expected');
 }
 
-/** `FLUSH EVERY d [IN MEMORY d] [PARTITION BY u] START FROM s`, the last three in any order. */
+/** `FLUSH EVERY d [IN MEMORY d] [PARTITION BY u] START FROM s`; the last three in any order. */
 function liveHead(p: Parser): Mutable<LiveClauses> {
   p.expect('FLUSH', "'flush every' expected");
   p.expect('EVERY', "'every' expected");
@@ -182,7 +182,7 @@ function refreshTrigger(p: Parser): RefreshTrigger | null {
   return p.take('EVERY') ? { trigger: 'Every', interval: duration(p) } : null;
 }
 
-/** A time or a zone: always a string. */
+/** A time or zone, which must be a string. */
 function text(p: Parser, missing: string): Name {
   if (p.kind() !== TokenKind.String) {
     p.fail(missing);

@@ -1,4 +1,4 @@
-//! The database as a whole: copies, checks, and what to do about a map that went bad.
+//! Operations on the whole database: backup copies, checks, and recovery of damaged tables.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ fn recovered(statement: &BoundMaintenance) -> EngineResult<&TableSchema> {
     table.ok_or_else(|| EngineError::internal("RECOVER without a table"))
 }
 
-/// What RECOVER TABLE would give up, as the error that it is.
+/// Returns an error that lists what RECOVER TABLE would discard, if anything.
 fn show_losses(table: &str, lost: &[LostPart]) -> EngineResult<()> {
     if lost.is_empty() {
         return Ok(());
@@ -81,7 +81,7 @@ fn shown(damage: &Damage) -> String {
     }
 }
 
-/// Checks a root that no process uses. Fails with `RootLocked` when one does.
+/// Checks a root that is not in use. Fails with `RootLocked` if a process uses it.
 pub fn check_root(root: &Path) -> EngineResult<Vec<border::Damage>> {
     if !root.join(LIVE).is_dir() {
         let message = format!("there is no database in '{}'", root.display());

@@ -1,4 +1,4 @@
-//! Statements that change something: INSERT, CREATE TABLE, DROP and their kin.
+//! Executes statements that modify the database: INSERT, CREATE TABLE, DROP and similar.
 
 pub(crate) mod maintenance;
 pub(crate) mod rewrite;
@@ -29,10 +29,10 @@ use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 
-/// Rows an INSERT with RETURNING may hold in memory, bytes.
+/// Maximum bytes of rows that an INSERT with RETURNING holds in memory.
 const MAX_RETURNED_BYTES: usize = 256 << 20;
 
-/// Applies a bound statement; answers the rows written.
+/// Applies a bound statement and returns the number of rows written.
 pub(crate) async fn apply(
     database: &Arc<Database>,
     bound: BoundStatement,
@@ -87,7 +87,7 @@ pub(crate) async fn apply(
             }
         }
         BoundStatement::Session { .. } | BoundStatement::Empty => Ok(0),
-        // Its tables are others than those that its answers were about.
+        // The tables changed since the binder's questions were answered.
         BoundStatement::Asking(_) => Err(EngineError::new(
             ErrorCode::Replan,
             "the tables changed since the statement was prepared",
@@ -98,7 +98,7 @@ pub(crate) async fn apply(
     }
 }
 
-/// What a statement makes of a materialized or live view.
+/// Applies a statement on a materialized or live view.
 async fn apply_materialized(
     database: &Arc<Database>,
     action: IncrementalAction,
@@ -121,7 +121,7 @@ async fn apply_materialized(
     Ok(0)
 }
 
-/// One INSERT of rows that are there, in one commit.
+/// Inserts the given rows in one commit.
 pub(crate) async fn insert_batches(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -158,7 +158,7 @@ async fn insert(
     }
 }
 
-/// An INSERT that answers its rows: the rows written, and what RETURNING says of them.
+/// Executes an INSERT with RETURNING: writes the rows and returns the RETURNING results.
 pub(crate) async fn insert_returning(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -190,7 +190,7 @@ pub(crate) async fn insert_returning(
             batches
         }
     };
-    // An expression that fails must fail before the commit.
+    // A failing expression must fail before the commit.
     let answers = batches.iter().map(|batch| returning.rows(batch));
     let answers = answers.collect::<EngineResult<Vec<_>>>()?;
     append_all(database, insert, batches, transaction, &query.token).await?;
@@ -213,7 +213,7 @@ async fn insert_select(
     write_all(writer, place, source, transaction, (&query.token, faults)).await
 }
 
-/// All rows in one commit: that of the block, where there is one.
+/// Appends all rows in one commit: that of the transaction block, if any.
 async fn append_all(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -251,8 +251,8 @@ async fn create_table(
     stage_all(writer, place, source, (&query.token, faults)).await
 }
 
-/// Commits a view's definition. One that waits for the next commit to its base must know the last
-/// one before it: while others commit to the base, it is tried again.
+/// Commits a view's definition. A view that waits for the next commit to its base must record the
+/// previous one. If the base changes meanwhile, this is retried.
 async fn commit_view(
     database: &Arc<Database>,
     view: IncrementalView,
@@ -276,7 +276,7 @@ async fn commit_view(
         all.push(Change::expect_untouched(&snapshot, base));
         match commit(database, all, token).await {
             Err(error) if error.code == ErrorCode::Replan => {
-                // Anything else than the base that changed is not for this loop.
+                // Retry only if the base changed.
                 let now = database.snapshot()?;
                 if now.touched_record(base) == snapshot.touched_record(base) {
                     return Err(error);
@@ -287,7 +287,7 @@ async fn commit_view(
     }
 }
 
-/// A materialized or live view with its table, which nothing has filled yet.
+/// Returns the changes that create a materialized or live view with its empty table.
 fn made_view(
     database: &Database,
     (schema, view): (TableSchema, IncrementalView),
@@ -305,7 +305,7 @@ fn made_view(
     Ok(changes)
 }
 
-/// Columns of emptied tables number their rows from the start.
+/// Restarts the sequences of truncated tables.
 fn restart_numbers(database: &Database, change: &BoundSchemaChange) {
     for schema in change.truncate.iter().map(|table| table.schema()) {
         for column in schema.columns.iter().filter(|column| column.default.is_some()) {
@@ -331,7 +331,7 @@ fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     changes.chain(replaces).chain(types).collect()
 }
 
-/// Writes the partitions' rows to files of the other format.
+/// Rewrites the partitions in the other file format.
 async fn convert(
     database: &Arc<Database>,
     format: BoundFormat,
@@ -347,13 +347,13 @@ async fn convert(
     guard::run_blocking("convert", work).await
 }
 
-/// A checkpoint puts together what lies in parts.
+/// Merges split partitions by running a checkpoint.
 async fn squash(database: &Arc<Database>) -> EngineResult<()> {
     let storage = Arc::clone(&database.storage);
     guard::run_blocking("squash", move || storage.checkpoint()).await
 }
 
-/// Commits off the workers: the log thread may sync a disk.
+/// Commits on a blocking thread, because the log may sync the disk.
 async fn commit(
     database: &Arc<Database>,
     changes: Vec<Change>,

@@ -1,8 +1,8 @@
-//! Statements that change rows which exist: UPDATE, DELETE, and ALTER COLUMN … TYPE.
+//! Statements that change existing rows: UPDATE, DELETE, and ALTER COLUMN … TYPE.
 //!
-//! The rows are looked for while the table's other writers wait, and named by their places. One
-//! commit then changes all of them, or none: it logs a few cells, and adopts segments that hold
-//! many.
+//! While the table's other writers wait, a plan finds the rows and identifies them by position. One
+//! commit then changes all of them or none. It logs a small number of cells, and adopts new
+//! segments for a large number.
 
 use std::sync::Arc;
 
@@ -31,11 +31,11 @@ use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 use tidemark_operators::from_datafusion;
 
-/// New cells a statement holds in memory and logs, bytes. With more of them it writes the
-/// partitions anew.
+/// Maximum bytes of new cells that a statement holds in memory and logs. Beyond that it rewrites
+/// the partitions.
 const HELD_BYTES: usize = 64 << 20;
 
-/// The table whose rows the statement changes.
+/// Returns the table whose rows the statement changes.
 pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
     match bound {
         BoundStatement::Update(update) => Some(update.table.schema().id),
@@ -47,13 +47,13 @@ pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
     }
 }
 
-/// Holds the table's other writers back. Waits for one of them off the workers.
+/// Blocks the table's other writers. Waits off the workers for a writer that is active.
 pub(crate) async fn hold(database: &Arc<Database>, table: TableId) -> EngineResult<Arc<WriteHold>> {
     let storage = Arc::clone(&database.storage);
     guard::run_blocking("hold_writes", move || Ok(Arc::new(storage.hold_writes(table)))).await
 }
 
-/// The plan that looks for the rows; none where all of them go.
+/// Returns the plan that finds the rows; `None` when all rows are deleted.
 pub(crate) fn plan(bound: &BoundStatement) -> EngineResult<Option<&LogicalPlan>> {
     match bound {
         BoundStatement::Update(update) => Ok(Some(&update.plan)),
@@ -70,11 +70,11 @@ fn no_change() -> EngineError {
     EngineError::internal("a statement that changes no rows")
 }
 
-/// What became of a statement.
+/// Result of a statement.
 pub(crate) struct Rewritten {
-    /// How many rows it changed.
+    /// Number of rows changed.
     pub(crate) rows: u64,
-    /// What RETURNING says of them.
+    /// The RETURNING results, if any.
     pub(crate) answer: Option<RecordBatch>,
 }
 
@@ -84,7 +84,7 @@ impl Rewritten {
     }
 }
 
-/// What is changed, as the commit receives it.
+/// A change to rows and its inputs.
 struct Rewrite<'a> {
     database: &'a Arc<Database>,
     hold: &'a Arc<WriteHold>,
@@ -92,13 +92,12 @@ struct Rewrite<'a> {
     plan: &'a LogicalPlan,
     base: Arc<TableSnapshot>,
     columns: Vec<usize>,
-    /// How many columns behind the new cells RETURNING answers.
+    /// Number of RETURNING columns after the new cells.
     returned: usize,
-    /// The definition that comes with the cells of a conversion.
+    /// The new table definition when a column is converted.
     replace: Option<TableSchema>,
 }
 
-/// Runs the statement.
 pub(crate) async fn apply(
     database: &Arc<Database>,
     bound: BoundStatement,
@@ -121,7 +120,7 @@ pub(crate) async fn apply(
     Rewrite { database, hold, query, plan, base, columns, returned, replace }.run().await
 }
 
-/// Removes the rows.
+/// Deletes the rows.
 async fn delete(
     database: &Arc<Database>,
     delete: BoundDelete,
@@ -131,7 +130,7 @@ async fn delete(
     let BoundDelete { table: base, plan, returning, .. } = delete;
     let Some(plan) = plan else {
         let (rows, table) = (base.row_count()?, base.schema().id);
-        // Views follow deletions; what TRUNCATE puts away they keep.
+        // Deletions propagate to views, but a TRUNCATE does not.
         let is_watched = database.snapshot()?.touched(table).is_some();
         let ranges = vec![TimeRange { lo: i64::MIN, hi: i64::MAX }];
         let all = Change::Clear { table, ranges };
@@ -147,7 +146,7 @@ async fn delete(
     }
     let plan = physical_plan(database, &plan).await?;
     let pool: Arc<dyn MemoryPool> = Arc::clone(&query.memory) as _;
-    // The identifiers, which the log gets as stretches.
+    // Accounts for the row ids; the log stores them as ranges.
     let held = MemoryConsumer::new("DELETE").register(&pool);
     let faults = tidemark_vfs::faults();
     let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
@@ -185,11 +184,11 @@ async fn commit(
     guard::run_apart("rewrite", work).await.map(drop)
 }
 
-/// What was found of the new cells.
+/// The new cells found so far.
 enum Found {
-    /// All of them.
+    /// All new cells.
     All(Vec<i64>, Vec<ArrayRef>),
-    /// More than may be held, and the source of the rest.
+    /// More cells than may be held in memory, and the source of the remaining ones.
     More(Vec<RecordBatch>, BatchSource),
 }
 
@@ -213,7 +212,7 @@ impl Rewrite<'_> {
                 if let Some(count) = self.stream(held, source, faults).await? {
                     return Ok(Rewritten::of(count));
                 }
-                // They do not come in the order of the rows: a join. Sorting may spill.
+                // A join returned the rows out of row order. The sort may spill.
                 let sorted = physical_plan(self.database, &by_row(self.plan)?).await?;
                 let source = self.start(&sorted)?;
                 let count = self.stream(Vec::new(), source, faults).await?;
@@ -223,7 +222,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Takes what RETURNING answers off the end of the columns.
+    /// Splits the RETURNING columns off the end of the columns.
     fn answer(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -246,13 +245,13 @@ impl Rewrite<'_> {
         BatchSource::start(plan, &self.database.task_context(self.query)?)
     }
 
-    /// Runs the plan: row identifiers, ascending and each once, and the new cells beside them.
+    /// Runs the plan. Returns distinct ascending row ids and their new cells.
     async fn find(&self, plan: &Arc<dyn ExecutionPlan>) -> EngineResult<Found> {
         let schema = plan.schema();
         let mut source = self.start(plan)?;
         let (mut batches, mut bytes) = (Vec::new(), 0);
         while let Some(batch) = source.next().await? {
-            // Cells that share a text are written one by one.
+            // Cells that share a string are each written in full.
             bytes += batch.get_array_memory_size().max(cell_bytes(&batch));
             batches.push(batch);
             if bytes > HELD_BYTES {
@@ -264,9 +263,9 @@ impl Rewrite<'_> {
         Ok(Found::All(rows, values))
     }
 
-    /// One record with all cells.
+    /// Commits all cells in one log record.
     async fn commit(self, rows: Vec<i64>, values: Vec<ArrayRef>) -> EngineResult<u64> {
-        // A conversion's cells are those of the definition that the same commit puts in place.
+        // Converted cells belong to the new definition, which the same commit applies.
         let schema_version = self.base.schema().version + u64::from(self.replace.is_some());
         let count = rows.len() as u64;
         let mut changes: Vec<Change> =
@@ -285,8 +284,8 @@ impl Rewrite<'_> {
         Ok(count)
     }
 
-    /// Writes the cells to new segments as they come; visible at the end, or not at all. Answers
-    /// the rows changed, or `None` when rows do not ascend: nothing was changed then.
+    /// Streams the cells into new segments, which become visible together at the end or not at all.
+    /// Returns the number of rows changed, or `None` without any change if rows do not ascend.
     async fn stream(
         &self,
         held: Vec<RecordBatch>,
@@ -310,7 +309,7 @@ impl Rewrite<'_> {
                 Some(batch) => batch,
                 None => match source.next().await? {
                     Some(batch) => batch,
-                    // An empty batch says that everything came.
+                    // An empty batch marks the end.
                     None => RecordBatch::new_empty(Arc::new(Schema::empty())),
                 },
             };
@@ -318,7 +317,7 @@ impl Rewrite<'_> {
                 return Ok(None);
             }
             let is_end = batch.num_rows() == 0;
-            // A closed channel means that the writer failed; its error is the answer.
+            // A closed channel means that the writer failed; its error is returned below.
             if sender.send(batch).await.is_err() || is_end {
                 break;
             }
@@ -328,7 +327,7 @@ impl Rewrite<'_> {
     }
 }
 
-/// Whether the rows of a batch go on after `last`; rows that come twice are fine.
+/// Whether the rows of a batch ascend and follow `last`; duplicates are allowed.
 fn ascends(batch: &RecordBatch, last: &mut i64) -> bool {
     let rows: &Int64Array = batch.column(0).as_primitive::<Int64Type>();
     let rows = rows.values();
@@ -337,7 +336,8 @@ fn ascends(batch: &RecordBatch, last: &mut i64) -> bool {
     goes_on
 }
 
-/// Takes batches until the empty one; without it everything is given up.
+/// Writes batches until an empty one arrives. If the channel closes before, everything is
+/// discarded.
 fn write_all(
     mut update: BulkUpdate,
     mut batches: mpsc::Receiver<RecordBatch>,
@@ -354,7 +354,7 @@ fn write_all(
         account::room(cell_bytes(&batch))?;
         let (mut rows, mut values) = in_order(&batch)?;
         if rows.first().copied() == last {
-            // The same row as in the batch before, whose cells count.
+            // The previous batch contains this row, and its cells take precedence.
             rows.remove(0);
             values = values.iter().map(|cells| cells.slice(1, cells.len() - 1)).collect();
         }
@@ -365,7 +365,7 @@ fn write_all(
     Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
 }
 
-/// The plan with its rows sorted by their identifier, the first column.
+/// Sorts the plan by row id, its first column.
 fn by_row(plan: &LogicalPlan) -> EngineResult<LogicalPlan> {
     let row = Expr::Column(Column::from(plan.schema().qualified_field(0)));
     let sorted = LogicalPlanBuilder::from(plan.clone()).sort([row.sort(true, false)]);
@@ -379,7 +379,7 @@ fn concat(
     concat_batches(schema, batches).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// Sorts by row; of several cells for one row the first counts.
+/// Sorts by row id; the first of several cells for a row wins.
 fn in_order(batch: &RecordBatch) -> EngineResult<(Vec<i64>, Vec<ArrayRef>)> {
     let found: &Int64Array = batch.column(0).as_primitive::<Int64Type>();
     let found = found.values();

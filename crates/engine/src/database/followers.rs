@@ -1,5 +1,5 @@
-//! What feeds of changes have in common: the announcements of commits, and how long a table is
-//! followed without a feed.
+//! Shared state of change feeds: commit announcements, and how long a table stays followed without
+//! a feed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,33 +9,34 @@ use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a table is followed without a feed, where nothing else is said.
+/// Default time that a table stays followed without a feed.
 const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
 
-/// What feeds have in common while the database is open.
+/// Shared state of all change feeds of an open database.
 #[derive(Debug)]
 pub(crate) struct Followers {
-    /// The last transaction that was announced to them.
+    /// The last announced transaction.
     pub(crate) commits: watch::Sender<u64>,
-    /// When each table was followed last.
+    /// When each table was last followed.
     last: Mutex<HashMap<TableId, Instant>>,
-    /// How long a table is followed without a feed.
+    /// How long a table stays followed without a feed.
     pub(crate) retention: Duration,
 }
 
 impl Followers {
-    /// Tables are followed for so many milliseconds without a feed.
+    /// Creates the state; tables stay followed for `retention_ms` without a feed.
     pub(crate) fn new(retention_ms: Option<u64>) -> Self {
         let retention = retention_ms.map_or(FOLLOWED_FOR, Duration::from_millis);
         Self { commits: watch::Sender::default(), last: Mutex::default(), retention }
     }
 
-    /// A table is followed now.
+    /// Records that a table is followed now.
     pub(crate) fn note(&self, table: TableId) {
         self.last.lock().insert(table, Instant::now());
     }
 
-    /// Tables that no client has followed for long. Those of before the start count from there.
+    /// Returns tables that no client has followed within the retention time. For tables followed
+    /// before startup, the time counts from startup.
     pub(crate) fn forgotten(&self, snapshot: &Snapshot) -> Vec<TableId> {
         let mut last = self.last.lock();
         let followed: Vec<TableId> = snapshot.followed_tables().collect();

@@ -33,28 +33,28 @@ use crate::runtime::resident::ResidentGuard;
 use crate::runtime::spill::query_disk;
 use crate::runtime::workers::Workers;
 
-/// How long closing takes, at most, where nothing else is said.
+/// Default time limit for closing a database.
 pub const CLOSE_TIME: Duration = Duration::from_secs(3);
 
 /// An open database. Dropping the last reference closes it.
 pub struct Database {
     pub(crate) storage: Arc<Storage>,
-    /// Connections that are answered here.
+    /// Connections that the engine serves by itself.
     pub(crate) handoffs: Handoffs,
     pub(crate) session: Arc<PlanSession>,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
-    /// What the connections of the columnar protocol hold, in bytes.
+    /// Bytes held by connections of the columnar protocol.
     pub(crate) columns_held: Arc<AtomicU64>,
     pub(crate) queries: Arc<QueryCache>,
-    /// Work in the background that one loop begins.
+    /// Background jobs that are started by one loop.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
-    /// The views that answer queries over their bases; none where that is switched off.
+    /// Views that can answer queries over their base tables; `None` if that is disabled.
     pub(crate) answering: Option<Arc<AnsweringViews>>,
-    /// What feeds of changes have in common.
+    /// Shared state of change feeds.
     pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
-    /// Bytes of one line of an import, at most.
+    /// Maximum bytes of one line of an import.
     pub(crate) most_line_bytes: usize,
     pub(crate) settings: RwLock<Arc<Vec<Setting>>>,
     pub(crate) table_defaults: TableDefaults,
@@ -62,32 +62,32 @@ pub struct Database {
     pub(crate) admission: Arc<Admission>,
     pub(crate) memory: Arc<SharedPool>,
     pub(crate) resident: Arc<ResidentGuard>,
-    /// Where queries spill to.
+    /// Directory for spill files.
     pub(crate) spill_root: PathBuf,
     pub(crate) workers: Workers,
     pub(crate) closed: AtomicBool,
 }
 
 impl Database {
-    /// The table with this name, letter case ignored.
+    /// Returns the metadata of the table with this name, ignoring case.
     pub fn table_metadata(&self, name: &str) -> EngineResult<Option<TableMetadata>> {
         failpoint::hit("engine.table_metadata")?;
         let snapshot = self.snapshot()?;
         Ok(snapshot.table(name).map(|table| describe_table(&table)))
     }
 
-    /// Stops a query, or ends a handoff; false when none has this id. `gently`: what runs in a
-    /// handoff may end first. Lock-free but for short locks.
+    /// Cancels a query or revokes a handoff; returns false for an unknown id. With `gently`, the
+    /// running statement of a handoff may finish first. Takes only short locks.
     pub fn cancel_query(&self, id: u64, gently: bool) -> bool {
         self.handoffs.revoke(id, gently) || self.cancel_query_of(id, None)
     }
 
-    /// The same, if it is this user's.
+    /// The same, if the query belongs to this user.
     pub(crate) fn cancel_query_of(&self, id: u64, of: Option<&str>) -> bool {
         self.registry.cancel(id, of)
     }
 
-    /// Counters and gauges by name, the damaged tables, and the running queries, oldest first.
+    /// Returns counters and gauges by name, damaged tables, and the running queries, oldest first.
     pub fn observe(&self) -> Observed {
         let damages = self.storage.snapshot().damages();
         let numbers = self.metrics.to_json(&Gauges {
@@ -105,14 +105,14 @@ impl Database {
         Observed { numbers, damages, queries: self.registry.list() }
     }
 
-    /// Effective configuration for SHOW PARAMETERS, as a JSON list of [`Setting`].
+    /// Sets the effective configuration for SHOW PARAMETERS from a JSON list of [`Setting`].
     pub fn set_parameters(&self, list: &[u8]) -> EngineResult<()> {
         failpoint::hit("engine.set_parameters")?;
         *self.settings.write() = Arc::new(from_json(list, "parameters")?);
         Ok(())
     }
 
-    /// Durable records of one kind, each with its key.
+    /// Returns the durable records of one kind with their keys.
     pub fn load_records(&self, kind: &str) -> EngineResult<Vec<(String, Vec<u8>)>> {
         failpoint::hit("engine.load_records")?;
         let snapshot = self.snapshot()?;
@@ -120,7 +120,7 @@ impl Database {
         Ok(records.map(|(key, value)| (key.to_owned(), value.to_vec())).collect())
     }
 
-    /// Commits records; `None` deletes. Blocks until durable; answers the new epoch.
+    /// Commits records; `None` deletes one. Blocks until durable and returns the new epoch.
     pub fn commit_records(
         &self,
         kind: &str,
@@ -136,10 +136,12 @@ impl Database {
         Ok(receipt.epoch)
     }
 
-    /// Refuses new work, stops what runs, checkpoints, releases the root, within about so much
-    /// time. Blocks. It ends well where everything acknowledged is as durable as it was promised,
-    /// with or without a checkpoint: one that would take too long is given up, since the log holds
-    /// its rows.
+    /// Rejects new work, stops running work, checkpoints and releases the root, within roughly the
+    /// given time. Blocks.
+    ///
+    /// Succeeds if all acknowledged commits are as durable as promised, with or without a
+    /// checkpoint. A checkpoint that would take too long is abandoned, since the log contains its
+    /// rows.
     pub fn close(&self, within: Duration) -> EngineResult<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -149,7 +151,7 @@ impl Database {
         self.registry.cancel_all();
         self.workers.stop(within / 2);
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
-        // Includes the files of a query that did not end in time: nothing reads them any more.
+        // Also removes files of a query that did not end in time; nothing reads them any more.
         if let Err(error) = clear(&self.spill_root) {
             log::write(
                 Level::Warn,
@@ -174,7 +176,7 @@ impl Database {
         Ok(())
     }
 
-    /// The present state of every table.
+    /// Returns the current state of all tables.
     pub(crate) fn snapshot(&self) -> EngineResult<Arc<Snapshot>> {
         self.check_open()?;
         Ok(self.storage.snapshot())
@@ -185,12 +187,12 @@ impl Database {
         self.workers.is_current()
     }
 
-    /// The runtime that plans and workers run on.
+    /// Returns the runtime for planning and workers.
     pub fn handle(&self) -> &tokio::runtime::Handle {
         self.workers.handle()
     }
 
-    /// Waits until the plan may run; cheap ones may at once.
+    /// Waits for a scheduling slot for the plan; cheap plans may run immediately.
     pub(crate) async fn turn(
         &self,
         plan: &dyn ExecutionPlan,
@@ -205,12 +207,12 @@ impl Database {
         }
     }
 
-    /// What a plan runs in, with a query's own memory and files.
+    /// Returns the task context of a plan, with the query's own memory pool and spill files.
     pub(crate) fn task_context(&self, query: &Registration) -> EngineResult<Arc<TaskContext>> {
         self.own_context(query).map(Arc::new)
     }
 
-    /// The same, to be changed before it is shared.
+    /// The same, for changing it before it is shared.
     pub(crate) fn own_context(&self, query: &Registration) -> EngineResult<TaskContext> {
         let shared = RuntimeEnv::clone(self.session.runtime_env());
         let disk_manager = query_disk(&shared.disk_manager, &query.token, query.deadline)?;
@@ -219,7 +221,7 @@ impl Database {
         Ok(TaskContext::from(self.session.as_ref() as &dyn Session).with_runtime(Arc::new(runtime)))
     }
 
-    /// What the binder receives beside tree and snapshot.
+    /// Returns the binder's inputs besides syntax tree and snapshot.
     pub(crate) fn bind_context(&self, user: &str) -> BindContext {
         BindContext {
             user: user.to_owned(),
@@ -243,7 +245,7 @@ impl Drop for Database {
     }
 }
 
-/// A table as `tableMetadata` shows it.
+/// Returns a table's description for `tableMetadata`.
 pub(crate) fn describe_table(table: &TableSnapshot) -> TableMetadata {
     let schema = table.schema();
     let columns = schema.columns.iter().enumerate().map(|(index, column)| TableColumn {
@@ -259,19 +261,19 @@ pub(crate) fn describe_table(table: &TableSnapshot) -> TableMetadata {
     }
 }
 
-/// A damage as it crosses the border.
+/// Converts a damage to its border type.
 pub(crate) fn damage_report(damage: Damage) -> border::Damage {
     border::Damage { table: damage.table, what: damage.what }
 }
 
-/// Decodes what a caller of the library chose: a mistake in it is the caller's.
+/// Decodes input chosen by the caller; malformed input is the caller's error.
 pub fn given<T: serde::de::DeserializeOwned>(bytes: &[u8], what: &str) -> EngineResult<T> {
     serde_json::from_slice(bytes).map_err(|error| {
         EngineError::new(ErrorCode::InvalidValue, format!("malformed {what}: {error}"))
     })
 }
 
-/// Decodes what our own code made: a mistake in it is a defect.
+/// Decodes input produced by our own code; malformed input is an internal error.
 pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
     bytes: &[u8],
     what: &str,
@@ -280,7 +282,7 @@ pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
         .map_err(|error| EngineError::internal(format!("malformed {what}: {error}")))
 }
 
-/// Removes all that is in a directory.
+/// Removes all contents of a directory.
 fn clear(directory: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;

@@ -1,4 +1,4 @@
-//! Optimised and physical plans of bound queries.
+//! Optimized and physical plans of bound queries.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use tidemark_types::{EngineResult, failpoint};
 
 use crate::database::Database;
 
-/// Optimises and plans.
 pub(crate) async fn physical_plan(
     database: &Database,
     plan: &LogicalPlan,
@@ -24,7 +23,7 @@ pub(crate) async fn physical_plan(
     .await
 }
 
-/// Works on a plan, on a stack of its own where it is large.
+/// Runs work on a plan, on a separate stack if the plan is large.
 pub(crate) async fn on_enough_stack<T>(
     plan: &LogicalPlan,
     work: impl Future<Output = EngineResult<T>>,

@@ -17,10 +17,10 @@ use crate::runtime::cancel::until_stopped;
 use crate::runtime::registry::Registration;
 use crate::runtime::work::Work;
 
-/// Bytes after which a chunk is closed. Chunks of 256 KiB to 1 MiB cross the border best.
+/// Number of bytes after which a chunk is closed. Chunks of 256 KiB to 1 MiB cross the border best.
 const CHUNK_BYTES: usize = 512 * 1024;
 
-/// Rows encoded between two looks at the chunk's size.
+/// Rows encoded between two checks of the chunk's size.
 const ROWS_PER_STEP: usize = 8 * 1024;
 
 /// Encoded rows.
@@ -28,11 +28,11 @@ const ROWS_PER_STEP: usize = 8 * 1024;
 pub struct Chunk {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Rows in them.
+    /// Number of rows in them.
     pub rows: u64,
 }
 
-/// What a query runs under.
+/// Registration and scheduling slot of a running query.
 pub(crate) struct Running {
     pub(crate) registration: Registration,
     pub(crate) turn: Turn,
@@ -45,9 +45,9 @@ pub(crate) struct Cursor {
     encoder: RowEncoder,
     /// An Arrow arena cannot be split: each chunk holds one batch.
     one_batch_per_chunk: bool,
-    /// Rows cut out of a batch and not encoded yet.
+    /// Rows of a batch that are not encoded yet.
     pending: Option<RecordBatch>,
-    /// Set when only the last rows are wanted; taken at the end of the source.
+    /// Set when only the last rows are requested; consumed at the end of the source.
     last: Option<LastRows>,
     finished: bool,
     started: Instant,
@@ -80,7 +80,7 @@ impl Cursor {
         self.running.registration.token.clone()
     }
 
-    /// What the query's tasks share.
+    /// Returns the state shared by the query's tasks.
     pub(crate) fn work(&self) -> Arc<Work> {
         Arc::clone(&self.running.registration.work)
     }
@@ -98,8 +98,9 @@ impl Cursor {
         }
     }
 
-    /// The next chunk, of at most `max_rows` rows; closes at [`CHUNK_BYTES`]. After the last row
-    /// the encoder's tail is part of the chunk and [`Cursor::is_finished`] holds.
+    /// Returns the next chunk, of at most `max_rows` rows; it is closed at [`CHUNK_BYTES`]. After
+    /// the last row the chunk includes the encoder's tail, and [`Cursor::is_finished`] returns
+    /// true.
     pub(crate) async fn produce(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
         let (token, deadline) = (self.token(), self.running.registration.deadline);
         let work = async {
@@ -107,12 +108,12 @@ impl Cursor {
             self.fill(max_rows).await
         };
         let chunk = until_stopped(&token, deadline, work).await?;
-        // The reader of the answer accounts for its memory from now on.
+        // From now on the reader of the result accounts for its memory.
         self.running.registration.work.account.hand_over(chunk.bytes.capacity());
         Ok(chunk)
     }
 
-    /// Lets other queries run until the next chunk is asked for.
+    /// Releases the scheduling slot until the next chunk is requested.
     pub(crate) fn pause(&mut self) {
         self.running.turn.pause();
     }
@@ -142,17 +143,17 @@ impl Cursor {
                 break;
             }
             if step == ROWS_PER_STEP || account::is_slice_over() {
-                // A row group of Parquet is many steps: between two a query can be stopped.
+                // A Parquet row group takes many steps. A query can be stopped between two steps.
                 tokio::task::yield_now().await;
             }
         }
         self.encoder.close_chunk(&mut chunk.bytes)?;
-        // Everything in the chunk was read by now.
+        // All data of the chunk has been read at this point.
         check_faults(self.running.registration.faults)?;
         Ok(chunk)
     }
 
-    /// The next rows inside the window.
+    /// Returns the next rows inside the window.
     async fn next_rows(&mut self) -> EngineResult<Option<RecordBatch>> {
         if let Some(pending) = self.pending.take() {
             return Ok(Some(pending));
@@ -178,12 +179,12 @@ impl Cursor {
     }
 }
 
-/// How many of the first rows have texts of no more than a chunk; one at least.
+/// Number of leading rows whose strings fit in one chunk; at least one.
 fn rows_within(batch: &RecordBatch, most: usize) -> usize {
     rows_of_bytes(&batch.slice(0, most), CHUNK_BYTES)
 }
 
-/// What rows may take as text, where that is much: the buffer doubles as it grows.
+/// Bytes to reserve for rows with large strings. The factor allows for the growing buffer.
 fn written_bytes(batch: &RecordBatch) -> usize {
     match cell_bytes(batch) {
         bytes if bytes <= CHUNK_BYTES => 0,

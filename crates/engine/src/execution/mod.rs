@@ -1,7 +1,7 @@
-//! From a physical plan to chunks of encoded rows.
+//! Turns a physical plan into chunks of encoded rows.
 //!
-//! `source` joins the plan's partitions in order, `window` cuts out the rows asked for, `cursor`
-//! encodes them, `stream` hands chunks over with back-pressure.
+//! `source` reads the plan's partitions in order, `window` selects the requested rows, `cursor`
+//! encodes them, and `stream` delivers chunks with back-pressure.
 
 pub(crate) mod cursor;
 pub(crate) mod source;
@@ -10,9 +10,9 @@ pub(crate) mod window;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Fails when a mapped file could not be read since: zeros may have replaced its content. Which
-/// query read it is unknown, so each that ran then fails; tried again, those that read other
-/// files succeed.
+/// Fails if reading a mapped file has failed since `before`: zeros may have replaced its content.
+/// Which query read the file is unknown, so each query running then fails. A retry succeeds for
+/// queries that read other files.
 pub(crate) fn check_faults(before: u64) -> EngineResult<()> {
     if tidemark_vfs::faults() == before {
         return Ok(());

@@ -1,7 +1,7 @@
-//! The batches of a plan, partition after partition.
+//! Reads the batches of a plan, partition after partition.
 //!
-//! Scans cut a table into time-contiguous partitions, so reading them one after the other keeps
-//! time order without a merge. All partitions run at once, each a task that may be
+//! Scans split a table into time-contiguous partitions, so reading them one after the other keeps
+//! time order without a merge. All partitions run at the same time, each in a task that may be
 //! [`BATCHES_AHEAD`] batches ahead of the reader.
 
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use crate::runtime::guard;
 use crate::runtime::work::following;
 use tidemark_operators::from_datafusion;
 
-/// Batches a partition may compute before the reader takes one.
+/// Number of batches a partition may compute before the reader takes one.
 const BATCHES_AHEAD: usize = 2;
 
-/// Where batches come from.
+/// A source of batches.
 pub(crate) enum BatchSource {
-    /// A single partition, polled by the reader itself: no task, no channel.
+    /// A single partition, polled by the reader itself, without a task or channel.
     Single(SendableRecordBatchStream),
-    /// Several partitions, each a task. Dropping the set stops them.
+    /// Several partitions, one task each. Dropping the set stops them.
     Partitioned {
         receivers: std::vec::IntoIter<mpsc::Receiver<EngineResult<RecordBatch>>>,
         current: Option<mpsc::Receiver<EngineResult<RecordBatch>>>,
         _tasks: JoinSet<()>,
     },
-    /// Batches that are there already: SHOW, EXPLAIN.
+    /// Batches that already exist: SHOW, EXPLAIN.
     Ready(std::vec::IntoIter<RecordBatch>),
 }
 
@@ -59,7 +59,7 @@ impl BatchSource {
         Ok(Self::Partitioned { receivers: receivers.into_iter(), current: None, _tasks: tasks })
     }
 
-    /// The next batch that has rows, `None` at the end.
+    /// Returns the next non-empty batch, `None` at the end.
     pub(crate) async fn next(&mut self) -> EngineResult<Option<RecordBatch>> {
         loop {
             let batch = match self {
@@ -108,7 +108,7 @@ async fn run_partition(
         Ok(())
     };
     if let Err(error) = guard::catch_async("partition", work).await {
-        // A closed channel means that no receiver waits for the error either.
+        // A closed channel means that no reader waits for the error either.
         let _ = sender.send(Err(error)).await;
     }
 }

@@ -1,8 +1,8 @@
-//! Hands chunks to the border with back-pressure.
+//! Delivers chunks to the border with back-pressure.
 //!
-//! A stream read without row limits is pumped: a task stays up to [`CHUNKS_AHEAD`] chunks ahead
-//! of the socket. A portal with row limits is read on demand, since only the client knows how
-//! many rows the next chunk may hold.
+//! A stream without row limits is pumped: a task stays up to [`CHUNKS_AHEAD`] chunks ahead of the
+//! socket. A portal with row limits is read on demand, since only the client knows how many rows
+//! the next chunk may contain.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use crate::runtime::cancel::{CancelToken, Deadline, until_stopped};
 use crate::runtime::guard;
 use crate::runtime::work::Work;
 
-/// Chunks made before the reader takes one.
+/// Number of chunks produced before the reader takes one.
 const CHUNKS_AHEAD: usize = 2;
 
 /// The rows after the first chunk.
@@ -27,7 +27,7 @@ pub struct ResultStream {
     summary: Arc<Mutex<Option<Summary>>>,
     token: CancelToken,
     runtime: Handle,
-    /// Chunks were made that no reader will get.
+    /// Whether chunks were discarded that no reader received.
     is_emptied: AtomicBool,
 }
 
@@ -36,12 +36,12 @@ enum Feed {
     OnDemand(Paused, Arc<Work>),
 }
 
-/// A cursor between two chunks; absent once it is over. A stopped one goes at once: its reader may
-/// never come back, and it holds memory and a snapshot.
+/// A cursor between two chunks; `None` when it has ended. A stopped cursor is dropped immediately,
+/// because its reader may never return, and it holds memory and a snapshot.
 type Paused = Arc<AsyncMutex<Option<Cursor>>>;
 
 impl ResultStream {
-    /// A stream that runs ahead of its reader.
+    /// Creates a stream that runs ahead of its reader.
     pub(crate) fn pumped(cursor: Cursor, runtime: Handle) -> Self {
         let token = cursor.token();
         let summary = Arc::new(Mutex::new(None));
@@ -52,7 +52,7 @@ impl ResultStream {
         Self { feed: Feed::Pumped(AsyncMutex::new(receiver)), summary, token, runtime, is_emptied }
     }
 
-    /// A stream whose reader says how many rows each chunk may hold.
+    /// Creates a stream whose reader sets the number of rows per chunk.
     pub(crate) fn on_demand(mut cursor: Cursor, runtime: Handle) -> Self {
         cursor.pause();
         let token = cursor.token();
@@ -63,7 +63,7 @@ impl ResultStream {
         Self { feed, summary: Arc::default(), token, runtime, is_emptied: AtomicBool::default() }
     }
 
-    /// The next chunk; `None` at the end.
+    /// Returns the next chunk; `None` at the end.
     pub async fn next(&self, max_rows: Option<u64>) -> EngineResult<Option<Chunk>> {
         match &self.feed {
             Feed::Pumped(receiver) => match receiver.lock().await.recv().await.transpose()? {
@@ -91,7 +91,7 @@ impl ResultStream {
             if cursor.is_finished() {
                 *summary.lock() = Some(cursor.summary());
                 *place = None;
-                // No task has to wait for its end any more.
+                // Ends the task that waits to drop the cursor.
                 token.cancel();
             }
             let is_empty = chunk.rows == 0 && chunk.bytes.is_empty();
@@ -101,17 +101,17 @@ impl ResultStream {
         task.await.map_err(|error| EngineError::internal(error.to_string()))?
     }
 
-    /// Totals, once the end was reached.
+    /// Returns the totals once the end is reached.
     pub fn summary(&self) -> Option<Summary> {
         *self.summary.lock()
     }
 
-    /// Whether the end was reached.
+    /// Whether the end has been reached.
     pub fn is_finished(&self) -> bool {
         self.summary.lock().is_some()
     }
 
-    /// Stops the query, and lets go of what it has made.
+    /// Stops the query and discards the chunks it has produced.
     pub fn cancel(&self) {
         self.token.cancel();
         if let Feed::Pumped(receiver) = &self.feed
@@ -130,15 +130,15 @@ impl Drop for ResultStream {
     }
 }
 
-/// Drops a cursor as soon as its query is stopped, by any caller.
+/// Drops a cursor as soon as its query is stopped by any caller.
 async fn drop_when_stopped(token: CancelToken, cursor: Paused) {
     token.cancelled().await;
-    // A reader that has it just now is stopped by the same token.
+    // A reader that currently uses it is stopped by the same token.
     *cursor.lock().await = None;
 }
 
-/// Makes chunks until the end, the reader's end, or a cancel. The cursor goes before an error is
-/// handed over: a reader that never reads again must not keep the query running.
+/// Produces chunks until the end, a cancellation, or the reader's departure. The cursor is dropped
+/// before an error is sent, so a reader that never reads again cannot keep the query running.
 async fn pump(
     mut cursor: Cursor,
     sender: mpsc::Sender<EngineResult<Chunk>>,
@@ -166,7 +166,7 @@ async fn pump(
         Ok(())
     };
     if let Err(error) = guard::catch_async("stream", work).await {
-        // A closed channel means that no receiver waits for the error either.
+        // A closed channel means that no reader waits for the error either.
         let _ = sender.send(Err(error)).await;
     }
 }

@@ -1,18 +1,18 @@
-//! Which rows of the result are asked for: skip, take, last, and counting the rest.
+//! Selects the requested rows of the result: skip, take, last, and counting the remainder.
 
 use std::collections::VecDeque;
 
 use arrow::record_batch::RecordBatch;
 
-/// Cuts `skip` and `take` out of a sequence of batches and counts what passes.
+/// Applies `skip` and `take` to a sequence of batches and counts rows.
 #[derive(Debug)]
 pub(crate) struct RowWindow {
     skip: u64,
     take: u64,
     count_all: bool,
-    /// Rows that came in.
+    /// Number of input rows.
     seen: u64,
-    /// Rows that went out.
+    /// Number of output rows.
     returned: u64,
 }
 
@@ -21,7 +21,7 @@ impl RowWindow {
         Self { skip, take: take.unwrap_or(u64::MAX), count_all, seen: 0, returned: 0 }
     }
 
-    /// The part of `batch` inside the window, if any.
+    /// Returns the rows of `batch` inside the window, if any.
     pub(crate) fn cut(&mut self, batch: &RecordBatch) -> Option<RecordBatch> {
         let rows = batch.num_rows() as u64;
         let leading = self.skip.saturating_sub(self.seen).min(rows);
@@ -34,7 +34,7 @@ impl RowWindow {
         Some(batch.slice(leading as usize, wanted as usize))
     }
 
-    /// Whether no further batch can change the answer.
+    /// Whether no further batch can change the result.
     pub(crate) fn is_complete(&self) -> bool {
         self.returned == self.take && !self.count_all
     }
@@ -48,7 +48,7 @@ impl RowWindow {
     }
 }
 
-/// Keeps the last `limit` rows of a sequence of batches.
+/// Retains the last `limit` rows of a sequence of batches.
 #[derive(Debug)]
 pub(crate) struct LastRows {
     limit: u64,
@@ -74,7 +74,7 @@ impl LastRows {
         }
     }
 
-    /// The batches that hold exactly the last rows.
+    /// Returns the batches that contain exactly the last rows.
     pub(crate) fn into_batches(mut self) -> Vec<RecordBatch> {
         let surplus = self.rows.saturating_sub(self.limit) as usize;
         if let Some(first) = self.batches.front_mut() {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_skip_and_take_across_batches() {
+    fn skip_and_take_apply_across_batches() {
         let mut window = RowWindow::new(2, Some(3), false);
         let out: Vec<_> = [batch(0..3), batch(3..4), batch(4..9)]
             .iter()
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_all_never_completes_early() {
+    fn count_all_never_completes_early() {
         let mut window = RowWindow::new(0, Some(1), true);
         assert!(window.cut(&batch(0..5)).is_some());
         assert!(!window.is_complete());
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_last_rows() {
+    fn last_rows_are_retained() {
         for limit in 0..12 {
             let mut last = LastRows::new(limit);
             for part in [batch(0..4), batch(4..5), batch(5..10)] {

@@ -1,4 +1,4 @@
-//! Functions that act on the engine while a statement's rows are made: `cancel_query(id)`,
+//! Functions that act on the engine while a statement produces rows: `cancel_query(id)`,
 //! `pause_job(kind, name)`, `resume_job(kind, name)`.
 
 use std::hash::{Hash, Hasher};
@@ -15,14 +15,14 @@ use tidemark_planner::Action;
 use crate::jobs::Jobs;
 use crate::runtime::registry::QueryRegistry;
 
-/// What actions act on.
+/// The objects that actions affect.
 #[derive(Debug)]
 pub(crate) struct Actors {
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) jobs: Arc<Jobs>,
 }
 
-/// True where there was what it acts on.
+/// Returns true if the object of the action existed.
 #[derive(Debug)]
 struct ActionFunction {
     actors: Actors,
@@ -30,7 +30,8 @@ struct ActionFunction {
     signature: Signature,
 }
 
-/// The function of an action. Cancelling takes the query's number, a LONG; others take nothing.
+/// Creates the function of an action. Cancelling takes the query id, a LONG; other actions take no
+/// arguments.
 pub(crate) fn action_function(actors: Actors, action: Action) -> ScalarUDF {
     let signature = match action {
         Action::CancelQuery { .. } => Signature::exact(vec![DataType::Int64], Volatility::Volatile),

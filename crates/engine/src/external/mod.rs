@@ -1,5 +1,5 @@
-//! Sources of rows outside the tables: files under the import root, and what the engine knows of
-//! itself.
+//! Sources of rows outside the tables: files under the import root, and runtime information of the
+//! engine.
 
 mod actions;
 mod server_tables;
@@ -40,10 +40,10 @@ use actions::{Actors, action_function};
 use tidemark_operators::from_datafusion;
 use tidemark_optimizer::PlanSession;
 
-/// Time between two looks at whether a statement was stopped whose binding waits for rows.
+/// Interval between checks whether the statement was stopped while its binding waits for rows.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the engine offers to the binder beside the tables.
+/// Row sources that the engine provides to the binder besides the tables.
 pub(crate) struct EngineSources {
     pub(crate) refresher: Arc<Refresher>,
     pub(crate) jobs: Arc<Jobs>,
@@ -55,15 +55,15 @@ pub(crate) struct EngineSources {
     pub(crate) memory: Arc<SharedPool>,
     pub(crate) session: Arc<PlanSession>,
     pub(crate) handle: Handle,
-    /// Of columns that number their rows, by table and column.
+    /// Last sequence values of columns, by table and column.
     pub(crate) numbers: Mutex<HashMap<(TableId, u32), Arc<AtomicI64>>>,
     pub(crate) texts: TextTables,
     pub(crate) most_line_bytes: usize,
 }
 
 impl EngineSources {
-    /// The file behind a path relative to the import root. Links out of the root, devices and
-    /// FIFOs are refused.
+    /// Resolves a path relative to the import root. Rejects symbolic links that lead out of the
+    /// root, devices and FIFOs.
     fn resolve(&self, path: &str) -> EngineResult<PathBuf> {
         let missing =
             || EngineError::new(ErrorCode::InvalidValue, format!("could not open, file: {path}"));
@@ -81,8 +81,8 @@ impl EngineSources {
         })
     }
 
-    /// Adds the file that `path` names, or the files of a pattern, up to `most`; answers whether it
-    /// is one.
+    /// Adds the file that `path` names, or up to `most` files that match it as a pattern. Returns
+    /// whether it is a pattern.
     fn add_files(
         &self,
         path: &str,
@@ -112,7 +112,7 @@ impl EngineSources {
     }
 }
 
-/// The path below a directory; one that leads out is refused.
+/// Returns the path relative to a directory; rejects a path outside it.
 fn relative_to<'a>(directory: &Path, path: &'a str) -> EngineResult<&'a Path> {
     let relative = Path::new(path);
     let relative = relative.strip_prefix(directory).unwrap_or(relative);
@@ -132,7 +132,8 @@ impl ExternalSources for EngineSources {
         for path in paths {
             patterns += usize::from(self.add_files(path, MAX_FILES, &mut files)?);
         }
-        // Directories are columns of files that were looked for, not of those named one by one.
+        // Directories become columns only for files found by pattern, not for files named
+        // individually.
         let table = ParquetTable::open(files, patterns == paths.len())?;
         let columns = table.columns().to_vec();
         let sorted_by = table.sorted_by();
@@ -168,7 +169,7 @@ impl ExternalSources for EngineSources {
             return Err(EngineError::new(ErrorCode::InvalidValue, problem));
         }
         let whole = option("sample_size").is_some_and(|size| size == "-1");
-        // It may read for long: the worker hands its other work on meanwhile.
+        // Reading may take long, so the worker hands over its other tasks meanwhile.
         let table = tokio::task::block_in_place(|| {
             self.texts.open(files, &known.files, whole, self.most_line_bytes)
         })?;
@@ -184,7 +185,7 @@ impl ExternalSources for EngineSources {
         };
         let relative = relative_to(directory, pattern)?.to_string_lossy();
         let listed = |path: String| {
-            // A file that went away meanwhile is left out, and so is what is behind a link.
+            // Skips symbolic links and files that were removed meanwhile.
             let metadata = std::fs::symlink_metadata(directory.join(&path)).ok()?;
             let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
             metadata.is_file().then_some(ListedFile {
@@ -225,7 +226,7 @@ impl ExternalSources for EngineSources {
             let planned = self.session.physical_plan(plan);
             let plan = Deep(Box::pin(planned)).await.map_err(from_datafusion)?;
             let mut values = Vec::new();
-            // One partition after the other, as results are read: their order may mean something.
+            // Reads one partition after the other, like results: their order may matter.
             for partition in 0..plan.output_partitioning().partition_count() {
                 let batches = plan.execute(partition, self.session.task_ctx());
                 let mut batches = batches.map_err(from_datafusion)?;
@@ -247,12 +248,12 @@ impl ExternalSources for EngineSources {
                 stopped = until_stopped() => Err(stopped),
             }
         };
-        // The binder waits on a worker, which hands its other work on meanwhile.
+        // The binder blocks a worker, which hands over its other tasks meanwhile.
         tokio::task::block_in_place(|| self.handle.block_on(waited_for(work)))
     }
 }
 
-/// Waits until the statement that is being bound is stopped.
+/// Waits until the statement being bound is stopped.
 async fn until_stopped() -> EngineError {
     loop {
         if let Err(stopped) = check_stop() {

@@ -24,8 +24,8 @@ fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
 }
 
 impl EngineSources {
-    /// The queries that run, or those of one user. A query moves between the workers, so it has
-    /// none of its own.
+    /// Returns the running queries, optionally only those of one user. Queries move between
+    /// workers, so the worker column is null.
     pub(crate) fn running_queries(&self, of: Option<&str>) -> EngineResult<ExternalTable> {
         let mut queries = self.registry.list_with_state();
         queries.retain(|(query, _)| of.is_none_or(|identity| query.identity == identity));
@@ -60,7 +60,7 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// Bytes by what holds them.
+    /// Returns the bytes used per category.
     pub(crate) fn memory_metrics(&self) -> EngineResult<ExternalTable> {
         let (queries, unwritten) = (self.memory.used() as u64, self.storage.unwritten_bytes());
         let own = resident_bytes().unwrap_or(0);
@@ -82,8 +82,8 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// The tables that a change reads while their other writers wait. All others are free: a
-    /// writer is not kept when it is done.
+    /// Returns the tables whose other writers are blocked by a change. All other tables are free:
+    /// writers are not pooled.
     pub(crate) fn writer_pool(&self) -> EngineResult<ExternalTable> {
         let snapshot = self.storage.snapshot();
         let held = self.storage.held_tables();
@@ -105,7 +105,7 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// The work in the background.
+    /// Returns the background jobs.
     pub(crate) fn jobs(&self) -> EngineResult<ExternalTable> {
         let reports = self.jobs.reports();
         let columns = fields(&[
@@ -142,7 +142,7 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// Whether the copy that CHECKPOINT CREATE makes is there, and since when.
+    /// Returns whether the copy made by CHECKPOINT CREATE exists, and since when.
     pub(crate) fn checkpoint_status(&self) -> EngineResult<ExternalTable> {
         let there = self.storage.has_backup()?;
         let made =

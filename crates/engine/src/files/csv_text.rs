@@ -1,4 +1,4 @@
-//! What TypeScript says of a text of CSV, in the words of its reader.
+//! Converts CSV options from TypeScript for the CSV reader.
 
 use tidemark_border::CsvTextSpec;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -9,7 +9,7 @@ pub(crate) fn delimiter(csv: &CsvTextSpec) -> EngineResult<u8> {
     })
 }
 
-/// `GEOHASH(5c)` and the like as a type.
+/// Parses a type such as `GEOHASH(5c)`.
 pub(crate) fn parse_type(text: &str) -> EngineResult<SqlType> {
     SqlType::parse_text(text).ok_or_else(|| {
         EngineError::new(ErrorCode::InvalidValue, format!("unsupported column type '{text}'"))

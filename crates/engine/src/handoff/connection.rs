@@ -1,4 +1,4 @@
-//! A handoff: the socket, what its client may send, and what comes back.
+//! A connection handoff: the socket, the permitted requests, and the result.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use crate::database::{Database, from_json};
 use crate::runtime::open_handoffs::Control;
 use crate::statement::{ExecuteReply, Statement};
 
-/// What comes back when a handoff ends.
+/// State returned when a handoff ends.
 pub struct HandoffResult {
-    /// What the client sent and was not answered.
+    /// Bytes that the client sent and that were not answered.
     pub bytes: Vec<u8>,
-    /// What the client is to be sent before anything else.
+    /// Bytes to send to the client before anything else.
     pub unsent: Vec<u8>,
-    /// The statement that was executed last, where no Sync was answered since.
+    /// Index of the statement executed last, if no Sync followed.
     pub last: Option<usize>,
-    /// Why it failed; its client has not been answered that.
+    /// Error of that statement, if it failed; not sent to the client yet.
     pub failure: Option<EngineError>,
-    /// Its reply, where its rows are more than one chunk; nothing of it was sent.
+    /// Reply of that statement if its rows exceed one chunk; nothing of it has been sent.
     pub reply: Option<ExecuteReply>,
-    /// Microseconds that each execution took.
+    /// Duration of each execution in microseconds.
     pub micros: Vec<u32>,
 }
 
-/// A connection that is handed off, until this is dropped.
+/// A handed-off connection. The handoff ends when this is dropped.
 pub struct Handoff {
     pub(super) database: Arc<Database>,
     id: u64,
@@ -39,8 +39,8 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// Takes a socket over. Its owner reads and writes nothing until `run` ends. `spec` is
-    /// the JSON of a [`HandoffSpec`], which names the statements in their order.
+    /// Takes over a socket. Its owner must not read or write until `run` ends. `spec` is the JSON
+    /// of a [`HandoffSpec`], which lists the statements in order.
     pub fn take(
         database: &Arc<Database>,
         descriptor: i32,

@@ -1,4 +1,4 @@
-//! Handoffs of HTTP: requests that are alike but for the text of their query.
+//! HTTP handoffs: requests that differ only in their SQL text.
 
 use std::time::{Instant, SystemTime};
 
@@ -10,11 +10,11 @@ use super::serve::{End, Served, Step};
 use super::terms::HttpTerms;
 use crate::execution::cursor::Chunk;
 
-/// Texts that may hold a password or a token, which others must not see.
+/// Words that indicate a password or token, which other users must not see.
 const SECRETS: [&str; 3] = ["password", "token", "tdm_"];
 
 impl Served<'_> {
-    /// Reads a request, and answers it.
+    /// Reads and answers one request.
     pub(super) async fn http_step(&mut self, terms: &HttpTerms) -> Step {
         let (text, len) = match next_request(&self.input[self.read..], &terms.pattern) {
             HttpMessage::Query { text, len } => (text, len),
@@ -34,7 +34,7 @@ impl Served<'_> {
         let started = Instant::now();
         let reply = match self.execute(query, parameters, options).await {
             Ok(reply) => reply,
-            // It is answered where it was handed off, and nothing of it is counted twice there.
+            // The owner of the connection answers the request, and counts it.
             Err(error) if error.code == ErrorCode::Replan => return Step::End(End::Back),
             Err(error) => {
                 self.executed(started);
@@ -52,7 +52,7 @@ impl Served<'_> {
     }
 }
 
-/// An answer to be written.
+/// A response to be written.
 struct Answer<'a> {
     terms: &'a HttpTerms,
     query: usize,
@@ -60,13 +60,13 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// Writes it; false where it is too large.
+    /// Writes the response; returns false if it is too large.
     fn write(&self, chunk: Option<&Chunk>, summary: &Summary, out: &mut Vec<u8>) -> bool {
         let HttpTerms { handoff, shapes, .. } = self.terms;
         let mut begin = Vec::new();
         if handoff.names_query {
             begin.extend_from_slice(b"{\"query\":");
-            // Writing to memory, a text cannot fail.
+            // Writing a string to memory cannot fail.
             let _ = serde_json::to_writer(&mut begin, self.text);
         }
         begin.extend_from_slice(shapes.columns(self.query).as_bytes());

@@ -1,14 +1,14 @@
-//! Connections that the engine answers by itself.
+//! Connection handoffs: the engine itself serves a client connection for a limited time.
 //!
-//! A client that does nothing but execute prepared queries with other values, or that sends one
-//! request with other queries of a shape, is handed off: the engine reads its socket, runs the
-//! query, writes the rows, and gives the connection back with the bytes of whatever else it sends.
-//! A handoff ends after a second in any case, so that its owner goes on to count, to limit and to
-//! end connections; it can be revoked at any moment.
+//! A connection is handed off when its client only executes prepared queries with changing values,
+//! or repeats one request with similar queries. The engine reads the socket, runs the queries and
+//! writes the rows. When the client sends anything else, the engine returns the connection together
+//! with the unanswered bytes. A handoff lasts about a second, so that the connection's owner keeps
+//! counting, limiting and closing connections. It can be revoked at any time.
 //!
-//! `serve` is the life of one handoff, `pg` and `http` are what is said in it, `terms` are what a
-//! client may send, `shape` finds the query of a text, `sockets` are the threads that serve;
-//! `runtime/handoffs` ends handoffs.
+//! `serve` runs one handoff, `pg` and `http` implement the protocols, and `terms` defines the
+//! permitted requests. `shape` maps SQL text to a query, `sockets` owns the threads, and
+//! `runtime/open_handoffs` revokes handoffs.
 
 mod connection;
 mod http;
@@ -23,7 +23,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 pub use connection::{Handoff, HandoffResult};
 
 impl Handoff {
-    /// Answers the client until the handoff ends.
+    /// Serves the client until the handoff ends.
     pub async fn run(self) -> EngineResult<HandoffResult> {
         let closed = || EngineError::new(ErrorCode::Closed, "the database is closed");
         sockets::spawn(self)?.await.map_err(|_| closed())?

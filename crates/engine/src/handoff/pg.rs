@@ -1,4 +1,4 @@
-//! Handoffs of the wire protocol: Bind, Execute and Sync.
+//! Wire protocol handoffs: Bind, Execute and Sync.
 
 use std::time::Instant;
 
@@ -10,12 +10,12 @@ use super::serve::{End, Served, Step};
 use super::terms::PgTerms;
 
 impl Served<'_> {
-    /// Reads a message, and answers it.
+    /// Reads and answers one message.
     pub(super) async fn pg_step(&mut self, terms: &PgTerms) -> Step {
         match next_message(&self.input[self.read..], &terms.patterns) {
             PgMessage::Run { pattern, values, is_described, len } => {
                 let statement = &terms.handoff.statements[pattern];
-                // No value, no row.
+                // A query without parameters has no parameter row.
                 let parameters = match values.len() {
                     ..=2 => Vec::new(),
                     _ => [statement.header.as_slice(), values].concat(),
@@ -49,7 +49,7 @@ impl Served<'_> {
         if let Err(error) = &result
             && error.code == ErrorCode::Replan
         {
-            // Nothing was done: it is bound anew, and runs, where it was prepared.
+            // Nothing was executed. The owner binds it again and runs it.
             self.output.truncate(run.answered);
             return Step::End(End::Back);
         }
@@ -71,7 +71,7 @@ impl Served<'_> {
     }
 }
 
-/// An execution: of which pattern, its bytes, and the bytes of answers before it.
+/// An execution: its pattern, the length of its message, and the length of the output before it.
 struct Run {
     pattern: usize,
     len: usize,

@@ -1,5 +1,5 @@
-//! The life of a handoff: read what comes, run queries, write answers, until it ends. What a client
-//! says, and how it is answered, is its protocol's: `pg`, `http`.
+//! Runs one handoff: reads requests, executes queries and writes responses until it ends. The
+//! modules `pg` and `http` implement the protocols.
 
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,38 +16,37 @@ use super::connection::{Handoff, HandoffResult};
 use super::terms::Terms;
 use crate::statement::ExecuteReply;
 
-/// A handoff ends where it has lasted so long, where its client sends nothing for so long, or takes
-/// nothing.
+/// Maximum duration of a handoff, of waiting for a request, and of waiting to write a response.
 const HANDOFF_TIME: Duration = Duration::from_secs(1);
-/// Bytes read at once.
+/// Bytes read at a time.
 const READ_BYTES: usize = 16 * 1024;
-/// Bytes of answers from which they are written before the next execution.
+/// Bytes of pending output that are written before the next execution.
 const MAX_OUTPUT: usize = 64 * 1024;
-/// Executions of one handoff, at most: the time that each took is kept until it ends.
+/// Maximum executions of one handoff, because the duration of each is retained until it ends.
 const MAX_EXECUTIONS: usize = 64 * 1024;
-/// Executions after which other clients have their turn, and microseconds that they take.
+/// Number of executions, or microseconds of execution, after which the thread serves other clients.
 const TURN: usize = 32;
 const TURN_MICROS: u64 = 5_000;
 
-/// Why a handoff ends.
+/// The reason a handoff ends.
 pub(super) enum End {
-    /// Something else came, or nothing, or it was revoked.
+    /// A different request arrived, no request arrived, or the handoff was revoked.
     Back,
     Failed(EngineError),
     More(ExecuteReply),
 }
 
-/// What became of what is there.
+/// Result of processing the input.
 #[expect(clippy::large_enum_variant, reason = "one at a time, and taken apart at once")]
 pub(super) enum Step {
-    /// Something was read, and answered where that is due.
+    /// A message was read, and answered if it needs an answer.
     Done,
-    /// Of what comes next a part is missing.
+    /// The next message is incomplete.
     Incomplete,
     End(End),
 }
 
-/// Answers the client of a handoff until it ends.
+/// Serves the client of a handoff until it ends.
 pub(super) async fn serve(handoff: &Handoff) -> HandoffResult {
     let mut served = Served {
         handoff,
@@ -61,7 +60,7 @@ pub(super) async fn serve(handoff: &Handoff) -> HandoffResult {
         micros: Vec::new(),
     };
     let end = served.answer().await;
-    // What cannot be written in time is written by the owner.
+    // The owner writes any output that cannot be written in time.
     let _ = served.flush().await;
     let Served { mut input, read, output, last, micros, .. } = served;
     input.drain(..read);
@@ -78,12 +77,12 @@ pub(super) struct Served<'l> {
     stream: &'l TcpStream,
     began: Instant,
     pub(super) input: Vec<u8>,
-    /// Where the socket is read to: made once, as zeros take longer than what comes.
+    /// Reusable read buffer; zeroing a new one takes longer than the read.
     space: Vec<u8>,
-    /// Bytes of the input that were answered.
+    /// Number of input bytes already answered.
     pub(super) read: usize,
     pub(super) output: Vec<u8>,
-    /// The statement that was executed last; none after a Sync.
+    /// The statement executed last; `None` after a Sync.
     pub(super) last: Option<usize>,
     micros: Vec<u32>,
 }
@@ -126,14 +125,14 @@ impl Served<'_> {
         is_late || is_full || self.handoff.control.is_recalled()
     }
 
-    /// Counts an execution that began at `started`.
+    /// Records an execution that began at `started`.
     pub(super) fn executed(&mut self, started: Instant) {
         self.handoff.database.metrics.fast_path_statements.add(1);
         let micros = started.elapsed().as_micros();
         self.micros.push(u32::try_from(micros).unwrap_or(u32::MAX));
     }
 
-    /// Runs a statement of the handoff; `parameters` are a row of its parameters.
+    /// Executes a statement of the handoff with one row of parameters.
     pub(super) async fn execute(
         &self,
         statement: usize,
@@ -145,7 +144,7 @@ impl Served<'_> {
         let registration = statement.register(&options)?;
         if !control.begins(&registration.token) {
             control.ended();
-            // The owner decides whether it may run at all.
+            // The owner decides whether it may still run.
             return Err(EngineError::new(ErrorCode::Replan, "the handoff was revoked"));
         }
         let handle = database.handle();
@@ -154,7 +153,7 @@ impl Served<'_> {
         let mut work: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(work);
         if here {
             let _runtime = handle.enter();
-            // A task of the runtime is woken, not this one.
+            // The no-op waker is sufficient: if still pending, a runtime task polls the work again.
             let first = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(result) = first {
                 control.ended();
@@ -165,7 +164,7 @@ impl Served<'_> {
         let mut task = handle.spawn(work);
         let result = poll_fn(|cx| {
             let polled = Pin::new(&mut task).poll(cx);
-            // Who has only said all that he will is answered what comes soon.
+            // A client that has closed its sending side still gets results that arrive soon.
             if polled.is_pending() && started.elapsed() >= HANDOFF_TIME {
                 control.stop_if_left();
             }
@@ -176,7 +175,7 @@ impl Served<'_> {
         result.map_err(|error| EngineError::internal(error.to_string()))?
     }
 
-    /// How an execution goes that answers all rows at once.
+    /// Returns the options for an execution that returns all rows in one reply.
     pub(super) fn options(&self, rows: RowFormat) -> ExecuteOptions {
         let Handoff { database, timeout_ms, .. } = self.handoff;
         ExecuteOptions {
@@ -194,7 +193,7 @@ impl Served<'_> {
         }
     }
 
-    /// Reads more; false where the handoff ends.
+    /// Reads more input; returns false if the handoff must end.
     async fn receive(&mut self) -> bool {
         self.input.drain(..self.read);
         self.read = 0;
@@ -217,7 +216,7 @@ impl Served<'_> {
         count > 0
     }
 
-    /// Writes what was answered; false where that is not possible in time.
+    /// Writes the output; returns false if that is not possible in time.
     async fn flush(&mut self) -> bool {
         let since = Instant::now();
         let (stream, control) = (self.stream, &self.handoff.control);

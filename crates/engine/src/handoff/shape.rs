@@ -1,9 +1,9 @@
-//! The query of a handoff that a text is one of, and with which values.
+//! Maps SQL text to a query of the handoff and its parameter values.
 
 use tidemark_ast::LiftedQuery;
 use tidemark_border::HandoffQuery;
 
-/// The beginning of a row of parameters: all of them are texts.
+/// Header of a parameter row whose values are all in text format.
 const ALL_TEXT: [u8; 2] = [0, 0];
 
 /// The queries of a handoff.
@@ -15,8 +15,8 @@ impl Shapes {
         Self(queries)
     }
 
-    /// The query that a text is, or else is lifted to, and its row of parameters; of no parameters
-    /// no row.
+    /// Returns the query with this SQL text, or the parameterized query it matches, and its
+    /// parameter row; the row is empty without parameters.
     pub(super) fn find(&self, text: &str) -> Option<(usize, Vec<u8>)> {
         let is_text = |query: &HandoffQuery| query.types.is_empty() && query.text == text;
         if let Some(at) = self.0.iter().position(is_text) {
@@ -30,7 +30,7 @@ impl Shapes {
         Some((self.0.iter().position(is_lifted)?, row_of(&lifted)?))
     }
 
-    /// What an answer says of its columns.
+    /// Returns the response text that describes the columns.
     pub(super) fn columns(&self, query: usize) -> &str {
         &self.0[query].columns
     }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_found_with_their_values() {
+    fn queries_are_found_with_their_parameter_values() {
         let shapes = Shapes::new(vec![
             query("SELECT 1", &[]),
             query("SELECT 1 WHERE a = $1 AND b IN ($2, $3)", &["TEXT", "INT", "DOUBLE"]),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_not_found() {
+    fn different_queries_are_not_found() {
         let shapes = Shapes::new(vec![
             query("SELECT 1 WHERE a = $1 AND b = $2", &["TEXT", "INT"]),
             query("SELECT 1 WHERE c < $1;", &["DOUBLE"]),

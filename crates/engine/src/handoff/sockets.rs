@@ -1,5 +1,5 @@
-//! The threads of handed off connections. Each waits for its sockets, and runs what came on the
-//! spot: to wake another thread for it would take longer than most queries do.
+//! Threads for handed-off connections. Each thread polls its sockets and runs requests itself,
+//! because waking another thread would take longer than most queries.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -23,20 +23,20 @@ use crate::runtime::guard;
 use crate::runtime::open_handoffs::Control;
 use crate::runtime::workers::WORKER_STACK_BYTES;
 
-/// Threads for all databases of the process, at most.
+/// Maximum number of threads for all databases of the process.
 const MAX_THREADS: usize = 4;
-/// How often connections are looked at that nothing happens to.
+/// Interval at which idle connections are checked.
 const TICK: Duration = Duration::from_millis(250);
-/// A client that asks again so soon is waited for awake: waking a thread takes longer than most
-/// answers.
+/// Within this time after a response the thread busy-polls for the next request, because waking a
+/// thread takes longer than most responses.
 const SOON: Duration = Duration::from_micros(250);
-/// The token of what other threads have to say.
+/// Token for messages from other threads.
 const INBOX: Token = Token(usize::MAX);
 const EVENTS: usize = 256;
 
 type Answer = EngineResult<HandoffResult>;
 
-/// Serves a handoff on the thread that has fewest of them.
+/// Serves a handoff on the thread with the fewest handoffs.
 pub(super) fn spawn(handoff: Handoff) -> EngineResult<oneshot::Receiver<Answer>> {
     static THREADS: OnceLock<Vec<Arc<SocketThread>>> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());
@@ -60,7 +60,7 @@ pub(super) fn spawn(handoff: Handoff) -> EngineResult<oneshot::Receiver<Answer>>
 struct SocketThread {
     inbox: Mutex<Vec<Message>>,
     waker: mio::Waker,
-    /// Connections.
+    /// Number of connections.
     load: AtomicUsize,
 }
 
@@ -77,12 +77,12 @@ struct Wakes {
 
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
-        // A thread that cannot be woken looks at all of its connections soon.
+        // A thread that cannot be woken soon checks all its connections anyway.
         let _ = self.thread.say(Message::Wake(self.token));
     }
 }
 
-/// A handoff under way.
+/// A running handoff.
 struct Task {
     stream: Arc<TcpStream>,
     control: Arc<Control>,
@@ -114,7 +114,7 @@ impl SocketThread {
     }
 }
 
-/// What a thread has.
+/// State of a socket thread.
 struct Connections {
     thread: Arc<SocketThread>,
     poll: mio::Poll,
@@ -138,7 +138,7 @@ impl Connections {
             } else {
                 Some(self.awake.timeout())
             };
-            // Interrupted: nothing happened.
+            // Interrupted polls return no events.
             let _ = self.poll.poll(&mut events, timeout);
             for event in events.iter().filter(|event| event.is_read_closed()) {
                 if let Some(task) = self.tasks.get(&event.token()) {
@@ -193,7 +193,7 @@ impl Connections {
         Ok((token, move |done| Task { stream, control, work, waker, done }))
     }
 
-    /// Lets a connection go on; what is none any more is passed over.
+    /// Resumes a connection; ignores one that has ended.
     fn go_on(&mut self, token: Token) {
         let Some(task) = self.tasks.get_mut(&token) else { return };
         let mut context = Context::from_waker(&task.waker);
@@ -204,7 +204,7 @@ impl Connections {
             Err(payload) => Err(guard::panicked("handoff", &*payload)),
         };
         if let Some(Task { stream, done, work, .. }) = self.tasks.remove(&token) {
-            // Closing a duplicate does not end what waits for the connection.
+            // Closing a duplicated descriptor does not end polling of the connection.
             let _ = forget(self.poll.registry(), &stream);
             drop((work, stream));
             self.ended(done, answer);
@@ -213,7 +213,7 @@ impl Connections {
 
     fn ended(&self, done: oneshot::Sender<Answer>, answer: Answer) {
         self.thread.load.fetch_sub(1, Ordering::Relaxed);
-        // There is no receiver where the database is closed.
+        // The receiver is gone if the database is closed.
         let _ = done.send(answer);
     }
 }
@@ -244,11 +244,11 @@ fn forget(_: &mio::Registry, _: &TcpStream) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
-/// Keeps one thread at most awake between a client's question and its next one.
+/// Lets at most one thread busy-poll between a client's requests.
 #[derive(Default)]
 struct Awake {
     answered: Option<Instant>,
-    /// Something came soon after an answer.
+    /// Whether the last request arrived soon after a response.
     is_quick: bool,
     is_watching: bool,
 }
@@ -256,11 +256,11 @@ struct Awake {
 static IS_ONE_AWAKE: AtomicBool = AtomicBool::new(false);
 
 impl Awake {
-    /// How long to sleep at most.
+    /// Maximum time to sleep.
     fn timeout(&mut self) -> Duration {
         let is_soon = self.answered.is_some_and(|at| at.elapsed() < SOON);
         if self.is_quick && is_soon && self.may_watch() {
-            // Others may have something to do on this processor.
+            // Other threads may need this processor.
             std::thread::yield_now();
             return Duration::ZERO;
         }

@@ -1,4 +1,4 @@
-//! What the client of a handoff may send, in the words of its protocol, and how it is answered.
+//! Requests that a client may send during a handoff, by protocol, and how they are answered.
 
 use tidemark_border::{Conversation, HandoffStatement, HttpHandoff, PgHandoff};
 use tidemark_ingest::are_texts;
@@ -7,7 +7,7 @@ use tidemark_wire::{BindPattern, RequestPattern};
 
 use super::shape::Shapes;
 
-/// What the client may send, and how it is answered.
+/// Permitted requests and how they are answered.
 #[expect(clippy::large_enum_variant, reason = "one for each handoff, behind a pointer")]
 pub(super) enum Terms {
     Pg(PgTerms),
@@ -22,7 +22,7 @@ impl Terms {
         })
     }
 
-    /// How many statements they name.
+    /// Number of statements in the specification.
     pub(super) fn statements(&self) -> usize {
         match self {
             Self::Pg(terms) => terms.statements(),
@@ -31,7 +31,7 @@ impl Terms {
     }
 }
 
-/// What a client of the wire protocol may send.
+/// Permitted requests of the wire protocol.
 pub(super) struct PgTerms {
     pub(super) handoff: PgHandoff,
     pub(super) patterns: Vec<BindPattern>,
@@ -52,7 +52,7 @@ impl PgTerms {
     }
 }
 
-/// What a client of HTTP may send.
+/// Permitted HTTP requests.
 pub(super) struct HttpTerms {
     pub(super) handoff: HttpHandoff,
     pub(super) pattern: RequestPattern,

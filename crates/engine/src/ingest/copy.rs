@@ -1,6 +1,6 @@
-//! The data of COPY … FROM STDIN on their way into the table of a prepared INSERT, which decides
-//! what its values become, whose block they belong to and what else its rows get. Alone, a COPY is
-//! staged as an import is, and one commit; in a block its rows wait there.
+//! COPY … FROM STDIN. A prepared INSERT determines the conversion of values, the transaction block
+//! and the defaults of other columns. Outside a block a COPY is staged like an import and is one
+//! commit. Inside a block its rows wait for COMMIT.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ use crate::ingest::transaction::Transaction;
 use crate::ingest::writer::Writer;
 use crate::runtime::guard;
 
-/// Bytes that may wait to be read.
+/// Maximum bytes waiting to be read.
 const QUEUE_BYTES: usize = 4 << 20;
 
-/// Where the rows of a COPY go.
+/// Destination of the rows of a COPY.
 pub struct CopyTarget {
-    /// An INSERT of parameters alone.
+    /// An INSERT whose values are all parameters.
     pub(crate) insert: BoundInsert,
-    /// The block that it belongs to.
+    /// The transaction block, if any.
     pub(crate) block: Option<Arc<Transaction>>,
 }
 
-/// Takes the data of one COPY.
+/// Receives the data of one COPY.
 pub(crate) struct CopyAppender {
     feed: Feed<CopyRows>,
     sink: Arc<RowSink>,
 }
 
-/// Reads the data into rows of the table.
+/// Converts the data to rows of the table.
 struct CopyRows {
     reader: CopyReader,
     insert: BoundInsert,
@@ -74,7 +74,7 @@ impl Reader for CopyRows {
 }
 
 impl CopyAppender {
-    /// `spec` is the JSON of a [`CopySpec`].
+    /// Opens an appender; `spec` is the JSON of a [`CopySpec`].
     pub(crate) fn open(
         database: &Arc<Database>,
         CopyTarget { insert, block }: CopyTarget,
@@ -95,12 +95,12 @@ impl CopyAppender {
         Ok(Self { feed: Feed::new(database, QUEUE_BYTES, rows), sink })
     }
 
-    /// Queues bytes; resolves when there was room for them. Those behind a mistake are forgotten.
+    /// Queues bytes; resolves when there is queue space. Bytes after an error are discarded.
     pub(crate) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         self.feed.write(chunk).await
     }
 
-    /// Reads the rest and commits, or tells what is wrong with the data.
+    /// Reads the remaining data and commits, or reports the error in the data.
     pub(crate) async fn finish(&self) -> EngineResult<CopyReply> {
         let finished = self.feed.then(|rows| rows.take().ok_or_else(ended)?.finish()).await?;
         let failure = match finished {
@@ -117,7 +117,7 @@ impl CopyAppender {
         Ok(CopyReply { rows: 0, failure })
     }
 
-    /// Forgets everything that came: no row of it goes anywhere after this has resolved.
+    /// Discards all data. No row is written after this resolves.
     pub(crate) async fn abort(&self) -> EngineResult<()> {
         self.feed.abort().await?;
         Arc::clone(&self.sink).given_up().await
@@ -131,13 +131,13 @@ fn template(insert: &BoundInsert) -> EngineResult<&InsertTemplate> {
     }
 }
 
-/// Errors of single rows: the row that is wrong can be found.
+/// Whether an error concerns a single row, which can then be located.
 fn is_of_a_row(code: ErrorCode) -> bool {
     use ErrorCode::{InvalidBinary, InvalidEncoding, InvalidValue, ResourceLimit, TypeMismatch};
     matches!(code, InvalidBinary | InvalidEncoding | InvalidValue | ResourceLimit | TypeMismatch)
 }
 
-/// The failure of the first row that does not become one of the table.
+/// Finds the first row that cannot be converted, and returns its error.
 fn located(template: &InsertTemplate, batch: &CopyBatch, error: EngineError) -> CopyFailure {
     if !is_of_a_row(error.code) {
         return error.into();

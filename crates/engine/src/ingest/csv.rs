@@ -1,5 +1,5 @@
-//! Bytes of CSV on their way into a table. Several texts may follow each other: they are read each
-//! in its own way, and committed together.
+//! CSV import into a table. Several inputs may follow each other. Each is parsed with its own
+//! options, and all are committed together.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::database::{Database, describe_table, given};
 use crate::files::csv_text::{delimiter, parse_type};
 use crate::ingest::writer::Writer;
 
-/// Bytes that may wait for the parser.
+/// Maximum bytes waiting for the parser.
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 
 fn text_report(report: CsvReport) -> TextReport {
@@ -38,7 +38,7 @@ fn widened_column(widened: Widened) -> WidenedColumn {
     WidenedColumn { type_name: sql_type.name(), line, text }
 }
 
-/// Takes bytes of CSV and writes rows of one table.
+/// Receives CSV bytes and writes rows of one table.
 pub(crate) struct CsvAppender {
     database: Arc<Database>,
     schema: TableSchema,
@@ -46,13 +46,13 @@ pub(crate) struct CsvAppender {
     sink: Arc<RowSink>,
 }
 
-/// Reads texts into rows of the table.
+/// Converts CSV inputs to rows of the table.
 struct CsvRows {
     reader: CsvReader,
     defaults: Defaults,
     sink: Arc<RowSink>,
     rows: u64,
-    /// Whether no type was guessed too narrow.
+    /// Whether all guessed types were wide enough.
     is_whole: bool,
 }
 
@@ -70,7 +70,7 @@ impl CsvRows {
         Ok(Self { reader, defaults, sink, rows: 0, is_whole: true })
     }
 
-    /// Has the reader read, and hands over what it read.
+    /// Runs the reader and passes on the rows it returns.
     fn with(
         &mut self,
         read: impl FnOnce(&mut CsvReader, &mut Rows<'_>) -> EngineResult<()>,
@@ -90,7 +90,7 @@ impl CsvRows {
     }
 }
 
-/// Takes rows that were read.
+/// Receives rows that were read.
 type Rows<'a> = dyn FnMut(RecordBatch) -> EngineResult<()> + 'a;
 
 impl Reader for CsvRows {
@@ -126,7 +126,7 @@ impl CsvAppender {
         Ok(Self { database: Arc::clone(database), schema, feed, sink })
     }
 
-    /// Queues bytes; resolves when there was room for them.
+    /// Queues bytes; resolves when there is queue space.
     pub(crate) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         let progress = self.feed.write(chunk).await?;
         if progress.ended.is_some() {
@@ -136,8 +136,8 @@ impl CsvAppender {
         Ok(progress)
     }
 
-    /// Ends the text that came so far and begins another one, which goes into the same commit;
-    /// `csv` is the JSON of a [`CsvTextSpec`]. Tells what was read of the one that ended.
+    /// Ends the current input and begins another, which becomes part of the same commit. `csv` is
+    /// the JSON of a [`CsvTextSpec`]. Returns the report on the input that ended.
     pub(crate) async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
         self.database.check_open()?;
         let csv: CsvTextSpec = given(csv, "text")?;
@@ -151,7 +151,7 @@ impl CsvAppender {
         self.released(report.await?).await.map(text_report)
     }
 
-    /// Parses the rest and commits; the rows are then durable as configured, and visible.
+    /// Parses the remaining bytes and commits; the rows are then visible and durable as configured.
     pub(crate) async fn finish(&self) -> EngineResult<AppendReport> {
         let report = self.feed.then(|place| {
             let mut rows = place.take().ok_or_else(ended)?;
@@ -172,7 +172,7 @@ impl CsvAppender {
         Ok(AppendReport { text: text_report(report), table: describe_table(&table) })
     }
 
-    /// What was done; nothing of the rows stays where it failed.
+    /// Returns the result, and discards all rows if it is an error.
     async fn released<T>(&self, done: EngineResult<T>) -> EngineResult<T> {
         if done.is_err() {
             Arc::clone(&self.sink).given_up().await?;
@@ -180,7 +180,7 @@ impl CsvAppender {
         done
     }
 
-    /// Forgets everything that came.
+    /// Discards all received data.
     pub(crate) async fn abort(&self) -> EngineResult<()> {
         let failure = self.feed.abort().await?;
         Arc::clone(&self.sink).given_up().await?;
@@ -237,7 +237,7 @@ fn new_schema(
         builder = builder.o3_max_lag_micros(micros);
     }
     let mut schema = builder.build()?;
-    // As with CREATE TABLE: what is partitioned is a WAL table.
+    // As with CREATE TABLE, a partitioned table is a WAL table.
     schema.wal = schema.partition_by != PartitionBy::None;
     Ok(schema)
 }

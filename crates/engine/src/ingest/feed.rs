@@ -1,5 +1,5 @@
-//! Bytes on their way to the reader of their format, behind a queue that is bounded in bytes. The
-//! reader has a thread only while something waits, so that clients which send nothing hold none.
+//! Passes bytes to the reader of their format through a queue bounded in bytes. The reader uses a
+//! thread only while bytes are waiting, so that idle clients hold none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,24 +13,24 @@ use super::queue::Queue;
 use crate::database::Database;
 use crate::runtime::guard;
 
-/// Reads the bytes of one format into rows.
+/// Parses the bytes of one format into rows.
 pub(super) trait Reader: Send + 'static {
-    /// Why nothing more is read.
+    /// The error that ends reading.
     type Failure: From<EngineError> + Send + 'static;
 
-    /// Takes the next bytes. After a failure, no more.
+    /// Parses the next bytes. Must not be called after an error.
     fn read(&mut self, bytes: &[u8]) -> Result<(), Self::Failure>;
 
-    /// Rows so far.
+    /// Number of rows so far.
     fn rows(&self) -> u64;
 }
 
-/// The bytes of one appender.
+/// The byte queue of one appender.
 pub(super) struct Feed<R: Reader>(Arc<Shared<R>>);
 
 struct Shared<R: Reader> {
     database: Arc<Database>,
-    /// Bytes that may wait.
+    /// Maximum bytes waiting in the queue.
     most_waiting: usize,
     room: Semaphore,
     bytes: AtomicU64,
@@ -39,7 +39,7 @@ struct Shared<R: Reader> {
     is_over: AtomicBool,
     failure: Mutex<Option<R::Failure>>,
     chunks: Mutex<Queue<Vec<u8>>>,
-    /// None behind the end.
+    /// `None` after the end.
     reader: Mutex<Option<R>>,
 }
 
@@ -58,12 +58,12 @@ impl<R: Reader> Feed<R> {
         }))
     }
 
-    /// Queues bytes; resolves when there was room for them. Those behind a failure are forgotten.
+    /// Queues bytes; resolves when there is queue space. Bytes after a failure are discarded.
     pub(super) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         let shared = &self.0;
         shared.database.check_open()?;
         let length = chunk.len();
-        // A chunk larger than the queue takes the whole queue.
+        // A chunk larger than the queue occupies the entire queue.
         let wanted = u32::try_from(length.min(shared.most_waiting)).unwrap_or(u32::MAX);
         if let Ok(permit) = shared.room.acquire_many(wanted).await {
             permit.forget(); // the reader gives the room back
@@ -79,17 +79,17 @@ impl<R: Reader> Feed<R> {
         Ok(AppendProgress { bytes, rows, ended })
     }
 
-    /// Reads all queued chunks, then runs `work` with the reader, which `work` may take. Returns
-    /// the earlier failure instead, if there was one.
+    /// Reads all queued chunks, then runs `work` with the reader, which `work` may take. Returns an
+    /// earlier failure instead, if one occurred.
     pub(super) async fn then<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Option<R>) -> Result<T, R::Failure> + Send + 'static,
     ) -> EngineResult<Result<T, R::Failure>> {
         let shared = Arc::clone(&self.0);
         guard::run_blocking("parser", move || {
-            // Held by the thread that reads, as long as something waits.
+            // The reading thread holds this lock while chunks are waiting.
             let mut place = shared.reader.lock();
-            // A panic leaves none.
+            // A panic leaves no reader behind.
             let mut reader = place.take();
             let done = guard::catch("parser", || {
                 shared.read_all(&mut reader);
@@ -106,7 +106,7 @@ impl<R: Reader> Feed<R> {
         .await
     }
 
-    /// Forgets what came, once nothing is read any more; the failure, where there was one.
+    /// Discards the data after reading has stopped; returns the failure, if any.
     pub(super) async fn abort(&self) -> EngineResult<Option<R::Failure>> {
         let shared = Arc::clone(&self.0);
         shared.end();
@@ -128,7 +128,7 @@ impl<R: Reader> Shared<R> {
             Ok(())
         });
         if let Err(panicked) = outcome {
-            // Before another task takes the reader: what it lost is not committed.
+            // The reader is removed before another task can take it: its rows may be incomplete.
             *reader = None;
             self.fail(panicked.into());
         }
@@ -153,13 +153,13 @@ impl<R: Reader> Shared<R> {
         }
     }
 
-    /// The first failure counts.
+    /// Records the first failure.
     fn fail(&self, failure: R::Failure) {
         self.failure.lock().get_or_insert(failure);
         self.end();
     }
 
-    /// Nothing more is read, and writers wait for room no longer.
+    /// Ends reading, and releases writers that wait for queue space.
     fn end(&self) {
         self.is_over.store(true, Ordering::Release);
         self.room.close();

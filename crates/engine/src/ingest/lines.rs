@@ -1,5 +1,4 @@
-//! Bytes of the line protocol on their way into tables: the rows of the message are held until they
-//! are committed together.
+//! Line protocol. The rows of a message stay in memory until they are committed together.
 
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use super::feed::{Feed, Reader, ended};
 use crate::database::{Database, given};
 use crate::ingest::planned_rows::{NewTables, PlannedRows, SnapshotTargets};
 
-/// Bytes that may wait for the parser.
+/// Maximum bytes waiting for the parser.
 const QUEUE_BYTES: usize = 2 * 1024 * 1024;
 
-/// Takes bytes of lines and writes rows of the tables that they name.
+/// Receives line protocol and writes rows of the tables that the lines name.
 pub(crate) struct LineAppender {
     database: Arc<Database>,
     new_tables: NewTables,
@@ -23,7 +22,7 @@ pub(crate) struct LineAppender {
     stage: Mutex<Stage>,
 }
 
-/// How far the message is.
+/// Progress of a message.
 enum Stage {
     Receiving,
     Planned(PlannedRows, LinesRead),
@@ -48,7 +47,7 @@ impl Reader for LineRows {
 }
 
 impl LineAppender {
-    /// `spec` is the JSON of a [`LinesSpec`].
+    /// Opens an appender; `spec` is the JSON of a [`LinesSpec`].
     pub(crate) fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
         let spec: LinesSpec = given(spec, "appender")?;
         let new_tables = NewTables::new(&spec.partition_by)?;
@@ -59,7 +58,8 @@ impl LineAppender {
         Ok(Self { database, new_tables, feed, stage })
     }
 
-    /// Queues bytes; resolves when there was room for them. Those after a wrong line are forgotten.
+    /// Queues bytes; resolves when there is queue space. Bytes after a malformed line are
+    /// discarded.
     pub(crate) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         if !matches!(&*self.stage.lock(), Stage::Receiving) {
             return Err(ended());
@@ -67,7 +67,8 @@ impl LineAppender {
         self.feed.write(chunk).await
     }
 
-    /// The first time, tells what the rows would change; then commits them, or tells it anew.
+    /// The first call reports the changes that the rows would make. The next call commits them, or
+    /// reports again if tables have changed.
     pub(crate) async fn finish(&self) -> EngineResult<RowsReply> {
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Ended);
         let (planned, reply, read) = match stage {
@@ -99,7 +100,7 @@ impl LineAppender {
         Ok(with_lines(reply, read))
     }
 
-    /// Forgets everything that came.
+    /// Discards all received data.
     pub(crate) async fn abort(&self) -> EngineResult<()> {
         *self.stage.lock() = Stage::Ended;
         match self.feed.abort().await? {
@@ -121,7 +122,7 @@ fn options(database: &Database, spec: &LinesSpec) -> LineOptions {
     }
 }
 
-/// A plan says what of the lines it has.
+/// Adds the number of lines read to a plan.
 fn with_lines(mut reply: RowsReply, lines: LinesRead) -> RowsReply {
     if let RowsReply::Planned { read, .. } = &mut reply {
         *read = Some(lines);

@@ -1,9 +1,9 @@
-//! The way of rows into tables, whatever brings them.
+//! Ingestion of rows into tables, independent of the protocol.
 //!
-//! An [`Appender`] takes bytes of one format: `csv`, `lines`, `copy`, `columns`. `feed`
-//! queues bytes for a reader, `sink` takes the rows of one table from it, `planned_rows` those of
-//! several, `stage` those of a query. All end in a `writer`, which commits them at once, or hands
-//! them to the block of a `transaction`.
+//! An [`Appender`] accepts bytes of one format: `csv`, `lines`, `copy`, `columns`. `feed` queues
+//! bytes for a reader. `sink` receives the reader's rows of one table, `planned_rows` those of
+//! several tables, and `stage` those of a query. All use a `writer`, which commits them immediately
+//! or adds them to the block of a `transaction`.
 
 mod columns;
 mod copy;
@@ -33,7 +33,7 @@ pub use copy::CopyTarget;
 use csv::CsvAppender;
 use lines::LineAppender;
 
-/// Takes bytes and writes rows. Dropping it forgets what was not committed.
+/// Accepts bytes and writes rows. Dropping it discards uncommitted rows.
 pub struct Appender(Kind);
 
 enum Kind {
@@ -43,27 +43,27 @@ enum Kind {
     Copy(CopyAppender),
 }
 
-/// The part of a specification that says which one it is.
+/// The field of a specification that selects its kind.
 #[derive(Deserialize)]
 struct Named {
     kind: AppenderKind,
 }
 
-/// What the end of the bytes came to.
+/// Result of finishing an appender.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Finished {
-    /// Of CSV.
+    /// Result of CSV.
     Text(Box<AppendReport>),
-    /// Of rows for several tables.
+    /// Result of rows for several tables.
     Rows(RowsReply),
-    /// Of COPY.
+    /// Result of COPY.
     Copied(CopyReply),
 }
 
 impl Appender {
-    /// Opens an appender; `spec` is the JSON of an `AppenderSpec`, a `LinesSpec`, a `ColumnsSpec`
-    /// or a `CopySpec`, which takes the target of the rows.
+    /// Opens an appender. `spec` is the JSON of an `AppenderSpec`, `LinesSpec`, `ColumnsSpec` or
+    /// `CopySpec`; only the last uses the target.
     pub fn open(
         database: &Arc<Database>,
         spec: &[u8],
@@ -82,7 +82,7 @@ impl Appender {
         }))
     }
 
-    /// Queues bytes; resolves when there was room for them.
+    /// Queues bytes; resolves when there is queue space.
     pub async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         failpoint::hit("engine.append")?;
         match &self.0 {
@@ -93,8 +93,7 @@ impl Appender {
         }
     }
 
-    /// Reads messages of the columnar protocol that wait; resolves when what is read is to be
-    /// known.
+    /// Reads pending messages of the columnar protocol; resolves when there is progress to report.
     pub async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
         failpoint::hit("engine.append")?;
         match &self.0 {
@@ -105,7 +104,7 @@ impl Appender {
         }
     }
 
-    /// Ends one text of CSV and begins another in the same commit.
+    /// Ends one CSV input and begins another in the same commit.
     pub async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
         failpoint::hit("engine.append_text")?;
         match &self.0 {
@@ -116,9 +115,8 @@ impl Appender {
         }
     }
 
-    /// Takes the end of the bytes, and commits. Rows for several tables are planned first, and
-    /// committed when it is called again. `split`: what several commits of the columnar protocol
-    /// would be is planned for the first of them.
+    /// Ends the input and commits. Rows for several tables are first planned, and committed by the
+    /// next call. `split`: plans only the first of several commits of the columnar protocol.
     pub async fn finish(&self, split: bool) -> EngineResult<Finished> {
         failpoint::hit("engine.append_finish")?;
         match &self.0 {
@@ -129,7 +127,7 @@ impl Appender {
         }
     }
 
-    /// Forgets everything that came.
+    /// Discards all received data.
     pub async fn abort(&self) -> EngineResult<()> {
         failpoint::hit("engine.append_abort")?;
         match &self.0 {

@@ -1,6 +1,7 @@
-//! Typed rows of several tables, whatever protocol brought them, into one commit: with the tables
-//! and columns that are new, all of them or none. What a commit would change is known before it, so
-//! that rights are judged; where the tables changed meanwhile it is planned anew.
+//! Commits typed rows of several tables, from any protocol, atomically with new tables and columns.
+//!
+//! The changes are known before the commit, so that permissions can be checked. If tables have
+//! changed meanwhile, the rows are planned again.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::ingest::writer::{MAX_HELD_ROWS, Place, Writer, Written};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// The tables of a database, for readers of rows.
+/// The tables of a snapshot, for row readers.
 pub(crate) struct SnapshotTargets {
     snapshot: Arc<Snapshot>,
 }
@@ -61,7 +62,7 @@ fn refuse_view(snapshot: &Snapshot, name: &str) -> EngineResult<()> {
     }
 }
 
-/// What tables get that are made with their rows.
+/// Properties of tables that are created with their rows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewTables {
     pub(crate) partition_by: PartitionBy,
@@ -77,7 +78,7 @@ impl NewTables {
     }
 }
 
-/// Rows that are known, and what their commit would change.
+/// Rows, and the changes that their commit would make.
 pub(crate) struct PlannedRows {
     database: Arc<Database>,
     new_tables: NewTables,
@@ -88,7 +89,7 @@ pub(crate) struct PlannedRows {
 /// One table of a plan.
 struct Planned {
     definition: Definition,
-    /// Where each column of the rows is in it.
+    /// Position in the definition of each column of the rows.
     places: Vec<usize>,
     schema: SchemaRef,
     defaults: Defaults,
@@ -96,7 +97,7 @@ struct Planned {
 
 enum Definition {
     New(TableSchema),
-    /// With columns behind its own.
+    /// The existing definition with columns appended.
     Changed(TableSchema, Vec<String>),
     Kept(TableSchema),
 }
@@ -121,7 +122,7 @@ impl PlannedRows {
         Ok(planned)
     }
 
-    /// Plans against the tables as they are now.
+    /// Plans against the current tables.
     fn plan(&mut self) -> EngineResult<()> {
         let snapshot = self.database.snapshot()?;
         let one = |rows| Planned::new(&self.database, &snapshot, self.new_tables, rows);
@@ -129,7 +130,7 @@ impl PlannedRows {
         Ok(())
     }
 
-    /// What the commit would change.
+    /// Returns the changes that the commit would make.
     pub(crate) fn report(&self) -> RowsReply {
         let report = |(planned, rows): (&Planned, &TableRows)| PlannedTable {
             table: planned.definition.schema().name.clone(),
@@ -144,7 +145,7 @@ impl PlannedRows {
         RowsReply::Planned { tables, read: None, commits: Vec::new() }
     }
 
-    /// Commits what was planned, or plans anew. Blocks.
+    /// Commits the planned rows, or plans again. Blocks.
     fn commit(&mut self) -> EngineResult<RowsReply> {
         match self.commit_once() {
             Ok(Written { rows, transaction }) => {
@@ -214,7 +215,7 @@ impl Planned {
 
     fn place(&self, writer: &mut Writer, rows: u64) -> EngineResult<Place> {
         Ok(match &self.definition {
-            // Many go to files at once, and not through the log.
+            // Many rows are written directly to files instead of through the log.
             Definition::New(schema) if rows > MAX_HELD_ROWS as u64 => {
                 writer.staged(BulkTarget::Create(schema.clone()))?.0
             }
@@ -232,7 +233,7 @@ impl Planned {
         })
     }
 
-    /// A chunk in the columns of the table.
+    /// Returns a chunk with the columns of the table.
     fn batch(&self, chunk: &Chunk) -> EngineResult<RecordBatch> {
         let columns = &self.definition.schema().columns;
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; columns.len()];
@@ -270,7 +271,8 @@ impl Planned {
         Ok(batch)
     }
 
-    /// Readers refuse the line; here it is a rule that came later, or a default of null.
+    /// Readers reject null in NOT NULL columns. This catches a constraint added later, or a default
+    /// that is null.
     fn check_values(&self, batch: &RecordBatch) -> EngineResult<()> {
         let schema = self.definition.schema();
         for (column, array) in schema.columns.iter().zip(batch.columns()) {
@@ -288,7 +290,7 @@ fn made(schema: &SchemaRef, columns: Vec<ArrayRef>) -> EngineResult<RecordBatch>
         .map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// The definition that a table gets with rows, made from the one that it has.
+/// Returns the table's definition after adding the columns of the rows.
 fn changed_schema(found: &TableSchema, rows: &TableRows) -> EngineResult<Definition> {
     let table = &rows.table;
     let name_at = |columns: &[TargetColumn]| {
@@ -334,7 +336,7 @@ fn new_schema(
     builder.partition_by(partition_by).wal(partition_by != PartitionBy::None).build()
 }
 
-/// The values were read for other columns than there are now: the sender has them still.
+/// The values were parsed for different columns, so the sender must send them again.
 fn changed_meanwhile(table: &str) -> EngineError {
     let message = format!("table '{table}' was changed while its rows came: send them again");
     EngineError::new(ErrorCode::Busy, message)
@@ -360,7 +362,7 @@ mod tests {
         table.column("x", SqlType::Long).timestamp("ts").build().unwrap()
     }
 
-    /// Rows in a chunk of 64 Ki and one of the rest, as readers of lines hand them over.
+    /// Rows in one chunk of 64 Ki and one with the remainder, as line readers return them.
     fn rows(database: &Database, rows: usize) -> TableRows {
         let snapshot = database.snapshot().unwrap();
         let table = SnapshotTargets::new(snapshot).table("t").unwrap().unwrap();
@@ -388,14 +390,14 @@ mod tests {
         writer.commit(&CancelToken::default()).unwrap();
     }
 
-    /// How many files the table has.
+    /// Number of files of the table.
     fn files(database: &Database) -> usize {
         let table = database.snapshot().unwrap().table("t").unwrap();
         table.partition_list().iter().map(|partition| partition.segments).sum()
     }
 
     #[test]
-    fn many_rows_of_one_message_are_files_whatever_their_chunks() {
+    fn many_rows_of_a_message_go_to_files_regardless_of_chunks() {
         for (count, expected) in [(CHUNK, 0), (CHUNK + 1, 1), (3 * CHUNK, 1)] {
             let root = tempfile::tempdir().unwrap();
             let database = database(&root);
@@ -407,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_changed_since_the_plan_is_planned_anew() {
+    fn rows_are_planned_again_when_the_table_has_changed() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
         made(&database);

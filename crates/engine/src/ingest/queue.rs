@@ -1,4 +1,4 @@
-//! What waits for a step, and whether a thread works on it.
+//! A queue, and whether a worker is processing it.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ impl<T> Queue<T> {
         Mutex::new(Self { waiting: VecDeque::new(), is_worked_on: false })
     }
 
-    /// Adds an item. True: the caller starts a worker.
+    /// Appends an item. Returns true if the caller must start a worker.
     pub(super) fn add(&mut self, one: T) -> bool {
         self.waiting.push_back(one);
         !std::mem::replace(&mut self.is_worked_on, true)

@@ -1,6 +1,5 @@
-//! Rows of one table on their way from a reader into a commit: few of them wait, and a thread
-//! writes them while the reader goes on. Nothing is seen before the commit, nothing stays without
-//! it.
+//! Writes the rows of one table from a reader. At most a few batches wait while a thread writes
+//! them and the reader continues. Rows become visible at the commit; without it nothing remains.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +17,7 @@ use crate::ingest::writer::{Place, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// Batches that may wait to be written.
+/// Maximum number of batches waiting to be written.
 const BATCHES_AHEAD: usize = 4;
 
 pub(super) struct RowSink {
@@ -29,11 +28,11 @@ pub(super) struct RowSink {
     target: Mutex<Option<Target>>,
 }
 
-/// Where rows go.
+/// Destination of the rows.
 pub(super) enum Target {
-    /// Into a commit of their own.
+    /// A separate commit.
     Alone(Writer, Place),
-    /// To the other rows of a block, for a table with this definition.
+    /// A transaction block, for a table with this definition.
     Block(Arc<Transaction>, Arc<TableSchema>),
 }
 
@@ -48,7 +47,7 @@ impl RowSink {
         })
     }
 
-    /// Takes rows; fails where those before could not be written.
+    /// Queues rows; fails if earlier rows could not be written.
     pub(super) fn push(self: &Arc<Self>, batch: RecordBatch) -> EngineResult<()> {
         let (begins, waiting) = {
             let mut batches = self.batches.lock();
@@ -59,13 +58,14 @@ impl RowSink {
             self.database.handle().spawn_blocking(move || while sink.write_next() {});
         }
         if waiting > BATCHES_AHEAD {
-            // With a full queue the reader writes a batch itself: a writer may never be scheduled.
+            // If the queue is full, the reader writes a batch itself: a writer may never be
+            // scheduled.
             self.write_next();
         }
         self.check()
     }
 
-    /// Writes the rest, and commits what is not in a block. Blocks.
+    /// Writes the remaining rows, and commits unless they belong to a block. Blocks.
     pub(super) fn commit(&self) -> EngineResult<()> {
         while self.write_next() {}
         self.check()?;
@@ -76,7 +76,7 @@ impl RowSink {
         }
     }
 
-    /// Forgets all rows that are not in a block: after this none of them is written.
+    /// Discards all rows that are not in a block; none of them is written afterwards.
     pub(super) async fn given_up(self: Arc<Self>) -> EngineResult<()> {
         guard::run_blocking("writer", move || {
             let target = self.target.lock().take();
@@ -87,7 +87,7 @@ impl RowSink {
         .await
     }
 
-    /// Writes the first that waits; false where there is none.
+    /// Writes the first waiting batch; returns false if there is none.
     fn write_next(&self) -> bool {
         let mut target = self.target.lock();
         let Some(batch) = self.batches.lock().next() else { return false };
@@ -99,7 +99,7 @@ impl RowSink {
             match target.as_mut().ok_or_else(ended)? {
                 Target::Alone(writer, place) => writer.push(*place, batch),
                 Target::Block(block, schema) => {
-                    // All rows of the statement with the others of the block.
+                    // Adds the rows to the other rows of the block.
                     let mut writer = Writer::new(&self.database);
                     let place = writer.table(schema);
                     writer.hold(place, batch)?;
@@ -114,7 +114,7 @@ impl RowSink {
         true
     }
 
-    /// The first failure, once; then that there was one.
+    /// Returns the first failure once, and a generic error afterwards.
     fn check(&self) -> EngineResult<()> {
         if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());

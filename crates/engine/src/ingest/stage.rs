@@ -1,4 +1,4 @@
-//! Rows of a query on their way into a table.
+//! Writes the rows of a query into a table.
 
 use arrow::record_batch::RecordBatch;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
@@ -10,8 +10,8 @@ use crate::ingest::writer::{Place, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// Writes all rows of a source: few are held, more are staged. With the statement's token come the
-/// faults of mapped files before anything was read.
+/// Writes all rows of a source: a few are held in memory, more are staged in files. `faults` is the
+/// number of mapped-file faults before the first read.
 pub(crate) async fn write_all(
     mut writer: Writer,
     place: Place,
@@ -19,7 +19,7 @@ pub(crate) async fn write_all(
     transaction: Option<&Transaction>,
     (token, faults): (&CancelToken, u64),
 ) -> EngineResult<u64> {
-    // Rows of a block are held until it ends.
+    // Rows of a block are held in memory until it ends.
     while transaction.is_some() || !writer.is_staging(place) {
         let Some(batch) = source.next().await? else {
             check_faults(faults)?;
@@ -30,9 +30,9 @@ pub(crate) async fn write_all(
     stage_all(writer, place, source, (token, faults)).await
 }
 
-/// Streams rows into segments; visible and durable at the end, or not at all: dropping the future
-/// drops the writer, which leaves nothing. With the statement's token come the faults of mapped
-/// files before anything was read.
+/// Streams rows into segments, which become visible and durable at the end or not at all. Dropping
+/// the future drops the writer and discards everything. `faults` is the number of mapped-file
+/// faults before the first read.
 pub(crate) async fn stage_all(
     mut writer: Writer,
     place: Place,
@@ -55,7 +55,7 @@ pub(crate) async fn stage_all(
         Err(EngineError::new(ErrorCode::Cancelled, "cancelled by user"))
     }));
     while let Some(batch) = source.next().await? {
-        // A closed channel means that the writer failed; its error is the answer.
+        // A closed channel means that the writer failed; its error is returned below.
         if sender.send(Staged::Rows(batch)).await.is_err() {
             break;
         }
@@ -65,7 +65,7 @@ pub(crate) async fn stage_all(
     writing.await.map_err(|error| EngineError::internal(error.to_string()))?
 }
 
-/// Rows on their way to files, and the word that all have come.
+/// Rows on their way to files, or the end marker.
 enum Staged {
     Rows(RecordBatch),
     End,

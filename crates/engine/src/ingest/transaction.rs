@@ -1,7 +1,7 @@
-//! The block of a session: rows that its own statements see at once and the others together,
-//! after the commit.
+//! Transaction blocks. A session sees the rows of its own block immediately; other sessions see all
+//! of them after the commit.
 //!
-//! States: open → committed or rolled back. Both are ends: what comes after is refused.
+//! States: open → committed or rolled back. Later calls are rejected in both final states.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use crate::database::Database;
 use crate::runtime::pool::SharedPool;
 
-/// A block of inserts. Rolled back when dropped.
+/// A transaction block of inserts. Dropping it rolls back.
 #[derive(Debug)]
 pub struct Transaction {
     block: Mutex<Option<Block>>,
 }
 
-/// Rows that wait for COMMIT, in the order of their statements.
+/// Rows waiting for COMMIT, in statement order.
 #[derive(Debug)]
 struct Block {
     memory: Arc<SharedPool>,
     waiting: Vec<Waiting>,
-    /// Rows were added so often; savepoints name this.
+    /// Number of additions so far; a savepoint stores this number.
     added: u32,
     view: Option<View>,
 }
@@ -33,34 +33,34 @@ struct Block {
 #[derive(Debug, Clone)]
 struct Waiting {
     rows: PendingRows,
-    /// What was taken of the memory for them.
+    /// Memory reserved for the rows.
     bytes: usize,
-    /// The last addition that went into them.
+    /// Number of the last addition merged into the rows.
     number: u32,
-    /// A savepoint lies right behind them: later rows stay apart.
+    /// Whether a savepoint follows directly; later rows must not be merged.
     closed: bool,
 }
 
-/// What the block's statements see.
+/// The snapshot that the block's statements see.
 #[derive(Debug)]
 struct View {
-    /// What it was made from.
+    /// The committed snapshot it is based on.
     committed: Arc<Snapshot>,
     shown: Arc<Snapshot>,
-    /// How many of the waiting it shows.
+    /// Number of waiting entries it includes.
     count: usize,
 }
 
 impl Transaction {
-    /// An empty block.
+    /// Begins an empty block.
     pub fn begin(database: &Database) -> Self {
         let memory = Arc::clone(&database.memory);
         let block = Block { memory, waiting: Vec::new(), added: 0, view: None };
         Self { block: Mutex::new(Some(block)) }
     }
 
-    /// Holds the rows of one statement back, all or none. Fails where all blocks and queries
-    /// together hold more memory than they may.
+    /// Adds the rows of one statement, all or none. Fails if blocks and queries together exceed the
+    /// memory limit.
     pub(crate) fn add(&self, rows: Vec<PendingRows>) -> EngineResult<()> {
         let mut block = self.block.lock();
         let block = block.as_mut().ok_or_else(ended)?;
@@ -84,7 +84,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Refuses what commits at once and changes a table while rows of this block wait in it.
+    /// Rejects statements that commit immediately and change a table with waiting rows of this
+    /// block.
     pub(crate) fn refuse_changes(
         &self,
         command: &str,
@@ -114,13 +115,13 @@ impl Transaction {
         waiting.any(|waiting| waiting.rows.table() == table)
     }
 
-    /// Everything committed so far, and the block's own rows.
+    /// Returns all committed data and the block's own rows.
     pub(crate) fn snapshot(&self, database: &Database) -> EngineResult<Arc<Snapshot>> {
         let committed = database.snapshot()?;
         self.block.lock().as_mut().ok_or_else(ended)?.snapshot(database, committed)
     }
 
-    /// Commits everything at once. Blocks until durable; answers the new epoch, or `None` when
+    /// Commits all rows together. Blocks until durable and returns the new epoch, or `None` if
     /// there was nothing to commit.
     pub fn commit(&self, database: &Database) -> EngineResult<Option<u64>> {
         failpoint::hit("engine.transaction_commit")?;
@@ -134,7 +135,7 @@ impl Transaction {
         Ok(Some(database.storage.commit_pending(rows)?.epoch))
     }
 
-    /// Marks this moment; see [`Self::rollback_to`].
+    /// Creates a savepoint for [`Self::rollback_to`].
     pub fn savepoint(&self) -> EngineResult<u32> {
         failpoint::hit("engine.transaction_savepoint")?;
         let mut block = self.block.lock();
@@ -145,7 +146,7 @@ impl Transaction {
         Ok(block.added)
     }
 
-    /// Forgets what was added after a savepoint.
+    /// Discards rows added after a savepoint.
     pub fn rollback_to(&self, savepoint: u32) -> EngineResult<()> {
         failpoint::hit("engine.transaction_rollback")?;
         let mut block = self.block.lock();
@@ -157,7 +158,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Forgets everything.
+    /// Discards all rows.
     pub fn rollback(&self) -> EngineResult<()> {
         failpoint::hit("engine.transaction_rollback")?;
         self.block.lock().take().map(drop).ok_or_else(ended)
@@ -191,8 +192,8 @@ impl Block {
         Ok(shown)
     }
 
-    /// Puts neighbours together that no savepoint parts: of many small statements few are left.
-    /// Each pair is of like size, so that a row is copied as often as the count has digits.
+    /// Merges adjacent entries that no savepoint separates, so many small statements become a few
+    /// entries. Only entries of similar size are merged, so each row is copied O(log n) times.
     fn join(&mut self) -> EngineResult<()> {
         self.view = None;
         let mut joined: Vec<Waiting> = Vec::with_capacity(self.waiting.len());
@@ -212,7 +213,7 @@ impl Block {
         Ok(())
     }
 
-    /// Gives the memory back of all but the first so many.
+    /// Releases the memory of all entries except the first `kept`.
     fn give_back(&self, kept: usize) {
         self.memory.give(self.waiting[kept..].iter().map(|waiting| waiting.bytes).sum());
     }

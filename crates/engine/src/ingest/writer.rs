@@ -1,8 +1,9 @@
-//! The one way of rows into tables: batches for one table or several, and the tables and columns
-//! that are new with them, in one commit.
+//! The only way to write rows into tables: batches for one or more tables, with their new tables
+//! and columns, in one commit.
 //!
-//! Few rows for a table that is there wait in memory and go through the log; more are staged as
-//! segments, which one record adopts. Nothing is seen before the commit, nothing stays without it.
+//! A small number of rows for an existing table waits in memory and goes through the log. More rows
+//! are staged in segments, which one log record adopts. Nothing is visible before the commit, and
+//! nothing remains without it.
 
 use std::sync::Arc;
 
@@ -16,25 +17,25 @@ use crate::ingest::transaction::Transaction;
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// Rows of a table up to which they go through the log.
+/// Maximum rows of a table that go through the log.
 pub(crate) const MAX_HELD_ROWS: usize = 64 * 1024;
-/// The same in bytes, those of texts and arrays included.
+/// The same limit in bytes, including strings and arrays.
 const MAX_HELD_BYTES: usize = 16 << 20;
 
-/// Rows on their way into a commit. Dropping it gives them up.
+/// Uncommitted rows. Dropping it discards them.
 pub struct Writer {
     database: Arc<Database>,
-    /// Tables and columns that come with the rows.
+    /// Table and column definitions committed with the rows.
     definitions: Vec<Change>,
     tables: Vec<TableRows>,
     rows: u64,
 }
 
-/// What a commit came to.
+/// Result of a commit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written {
     pub(crate) rows: u64,
-    /// None where there was nothing to write.
+    /// `None` if there was nothing to write.
     pub(crate) transaction: Option<u64>,
 }
 
@@ -51,13 +52,13 @@ enum TableRows {
 #[derive(Debug)]
 struct Held {
     table: TableId,
-    /// The definition that they fit.
+    /// Version of the definition that the rows use.
     schema_version: u64,
-    /// Whether that comes with the commit: until then no files can be staged for it.
+    /// Whether the definition is part of the commit. No files can be staged for it before.
     is_defined: bool,
     batches: Vec<RecordBatch>,
     rows: usize,
-    /// Those of texts and arrays included.
+    /// Bytes including strings and arrays.
     bytes: usize,
 }
 
@@ -66,18 +67,18 @@ struct Held {
 pub struct Place(usize);
 
 impl Writer {
-    /// Nothing yet.
+    /// Creates a writer without rows.
     pub fn new(database: &Arc<Database>) -> Self {
         let database = Arc::clone(database);
         Self { database, definitions: Vec::new(), tables: Vec::new(), rows: 0 }
     }
 
-    /// Another change that is committed with the rows, before them.
+    /// Adds a change to be committed before the rows.
     pub(crate) fn with(&mut self, change: Change) {
         self.definitions.push(change);
     }
 
-    /// Rows for a table that is made with them.
+    /// Adds a table that is created with the rows.
     pub fn new_table(&mut self, schema: TableSchema) -> Place {
         let id = self.database.storage.reserve_table_id();
         let schema = TableSchema { id, version: schema.version.max(1), ..schema };
@@ -85,16 +86,16 @@ impl Writer {
         self.held(schema.id, schema.version, true)
     }
 
-    /// Rows for a table that gets this definition with them, made from the one that is there:
-    /// columns are added at the end, say.
+    /// Adds an existing table whose definition changes with the rows, for example by appended
+    /// columns.
     pub fn changed_table(&mut self, schema: TableSchema) -> Place {
         let (id, version) = (schema.id, schema.version + 1);
         self.definitions.push(Change::ReplaceSchema(schema));
         self.held(id, version, true)
     }
 
-    /// Rows for a table with this definition. Where it has another one at the commit, that fails
-    /// with `Replan`.
+    /// Adds a table with this definition. The commit fails with `Replan` if the definition has
+    /// changed.
     pub fn table(&mut self, schema: &TableSchema) -> Place {
         self.held(schema.id, schema.version, false)
     }
@@ -111,9 +112,8 @@ impl Writer {
         Place(self.tables.len() - 1)
     }
 
-    /// Rows that are staged from the first one on: those of a table that is made with them, and
-    /// those of an import, beside which columns may be added. Answers the definition that they
-    /// have to fit.
+    /// Adds a table whose rows are all staged in files: a table created with its rows, or an
+    /// import, during which columns may be added. Returns the definition that the rows must match.
     pub fn staged(&mut self, target: BulkTarget) -> EngineResult<(Place, TableSchema)> {
         let bulk = self.database.storage.begin_bulk(target)?;
         let schema = bulk.schema().clone();
@@ -121,13 +121,12 @@ impl Writer {
         Ok((Place(self.tables.len() - 1), schema))
     }
 
-    /// Rows written so far.
+    /// Returns the number of rows written so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Whether the next rows of the table go to files: [`Self::push`] is to be called where it may
-    /// block.
+    /// Whether further rows of the table are written to files, so that [`Self::push`] may block.
     pub fn is_staging(&self, Place(place): Place) -> bool {
         match &self.tables[place] {
             TableRows::Held(held) => {
@@ -137,7 +136,7 @@ impl Writer {
         }
     }
 
-    /// Keeps rows in memory, however many they are.
+    /// Holds rows in memory, regardless of their number.
     pub(crate) fn hold(&mut self, Place(place): Place, batch: RecordBatch) -> EngineResult<()> {
         let TableRows::Held(held) = &mut self.tables[place] else {
             return self.push(Place(place), batch);
@@ -150,7 +149,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds rows: the columns in the definition's order, the rows in any order. May block.
+    /// Adds rows with columns in the definition's order; the rows may be in any order. May block.
     pub fn push(&mut self, place: Place, batch: RecordBatch) -> EngineResult<()> {
         if !self.is_staging(place) {
             return self.hold(place, batch);
@@ -162,7 +161,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The table's files; rows that are in memory go there.
+    /// Returns the table's bulk writer; moves rows from memory into it.
     fn bulk(&mut self, Place(place): Place) -> EngineResult<&mut BulkWriter> {
         let rows = &mut self.tables[place];
         if let TableRows::Held(held) = rows {
@@ -177,13 +176,13 @@ impl Writer {
         }
     }
 
-    /// Commits everything at once; answers the rows. Blocks until they are as durable as is
-    /// configured. Nothing is committed for a statement that was stopped before.
+    /// Commits everything together and returns the number of rows. Blocks until they are durable as
+    /// configured. If the statement was stopped before, nothing is committed.
     pub fn commit(self, token: &CancelToken) -> EngineResult<u64> {
         self.commit_numbered(token).map(|written| written.rows)
     }
 
-    /// The same; answers the transaction as well.
+    /// The same, and also returns the transaction number.
     pub(crate) fn commit_numbered(self, token: &CancelToken) -> EngineResult<Written> {
         let Self { database, definitions: mut changes, tables, rows } = self;
         let mut staged = Vec::new();
@@ -206,8 +205,8 @@ impl Writer {
         Ok(Written { rows, transaction: receipt.map(|receipt| receipt.lsn) })
     }
 
-    /// Hands the rows to a block, which commits them with its others; answers how many. They are in
-    /// memory.
+    /// Adds the rows to a block, which commits them with its other rows; returns their number. The
+    /// rows must be in memory.
     pub(crate) fn pend(self, block: &Transaction) -> EngineResult<u64> {
         let storage = &self.database.storage;
         let mut pending = Vec::new();
@@ -224,7 +223,7 @@ impl Writer {
         Ok(self.rows)
     }
 
-    /// Commits, or hands the rows to the block that there is.
+    /// Commits, or adds the rows to the block, if any.
     pub(crate) async fn finish(
         self,
         block: Option<&Transaction>,
@@ -294,9 +293,9 @@ mod tests {
         TableSchema::clone(database.snapshot().unwrap().table(table).unwrap().schema())
     }
 
-    /// New tables, new columns, rows through the log and rows in files: one commit.
+    /// New tables, new columns, rows in the log and rows in files: one commit.
     #[test]
-    fn several_tables_and_their_definitions_are_one_commit() {
+    fn several_tables_and_their_definitions_commit_together() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
         let mut writer = Writer::new(&database);
@@ -331,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_stopped_or_outdated_leaves_nothing() {
+    fn dropped_stopped_and_outdated_writers_leave_nothing() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
         let mut writer = Writer::new(&database);

@@ -1,10 +1,10 @@
-//! Work in the background: one loop, in `open.rs`, begins what is due, `jobs()` lists it,
-//! `pause_job` and `resume_job` switch it. Each kind of work is a [`JobKind`]; what is known of one
-//! of its jobs is a [`JobProgress`](progress::JobProgress).
+//! Background jobs. One loop, in `open/mod.rs`, starts due jobs; `jobs()` lists them; `pause_job`
+//! and `resume_job` switch them. Each kind of job is a [`JobKind`]; the state of one job is a
+//! [`JobProgress`](progress::JobProgress).
 //!
-//! The storage's own thread flushes, checkpoints and expires: that has to go on where no loop of
-//! the engine does, such as in a checkpoint that a full memory waits for. It is listed and paused
-//! with the rest.
+//! The storage's own thread flushes, checkpoints and expires data. This must also work where no
+//! loop of the engine runs, such as in a checkpoint that full memory waits for. Its jobs are listed
+//! and paused like the others.
 
 pub(crate) mod policies;
 pub(crate) mod progress;
@@ -14,27 +14,26 @@ use std::sync::Arc;
 
 use tidemark_storage::{Snapshot, Storage, WorkReport};
 
-/// A kind of work in the background.
+/// A kind of background job.
 pub(crate) trait JobKind: fmt::Debug + Send + Sync {
-    /// As `jobs()` names it; [`JobKind::reports`] has no other.
+    /// Whether this is its name in `jobs()`; [`JobKind::reports`] returns only this kind.
     fn is(&self, kind: &str) -> bool;
 
-    /// Its jobs at the moment.
+    /// Returns the current jobs.
     fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport>;
 
-    /// Lets a job rest until it is resumed, or the database is opened again; false where there is
-    /// none of this name. What is under way ends as usual.
+    /// Pauses or resumes a job; returns false if no job has this name. A pause lasts until the job
+    /// is resumed or the database is reopened. A running job is not interrupted.
     fn pause(&self, snapshot: &Snapshot, job: (&str, &str), is_paused: bool) -> bool;
 }
 
-/// A kind of work that the loop begins, for the database `D`.
+/// A kind of job that the loop starts, for the database `D`.
 pub(crate) trait Scheduled<D>: JobKind {
-    /// Begins what is due, if a job has anything to do. It is asked many times a second, and waits
-    /// for nothing.
+    /// Starts due jobs, if any. Called many times a second, so it must not wait.
     fn begin_due(self: Arc<Self>, database: &Arc<D>, snapshot: &Arc<Snapshot>);
 }
 
-/// All kinds of work in the background.
+/// All kinds of background jobs.
 #[derive(Debug)]
 pub(crate) struct Jobs {
     kinds: Vec<Arc<dyn JobKind>>,
@@ -42,7 +41,7 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// What is scheduled, and what the storage does.
+    /// Creates the list of scheduled jobs and storage jobs.
     pub(crate) fn new<D>(storage: &Arc<Storage>, scheduled: &[Arc<dyn Scheduled<D>>]) -> Arc<Self>
     where
         D: 'static,
@@ -53,13 +52,13 @@ impl Jobs {
         Arc::new(Self { kinds, storage: Arc::clone(storage) })
     }
 
-    /// All jobs at the moment.
+    /// Returns all current jobs.
     pub(crate) fn reports(&self) -> Vec<JobReport> {
         let snapshot = self.storage.snapshot();
         self.kinds.iter().flat_map(|kind| kind.reports(&snapshot)).collect()
     }
 
-    /// Lets a job rest, or go on; false where there is none of this kind and name.
+    /// Pauses or resumes a job; returns false if no job has this kind and name.
     pub(crate) fn pause(&self, kind: &str, name: &str, is_paused: bool) -> bool {
         let snapshot = self.storage.snapshot();
         let mut kinds = self.kinds.iter().filter(|known| known.is(kind));
@@ -67,7 +66,7 @@ impl Jobs {
     }
 }
 
-/// What the storage's own thread does: `checkpoint`, `expiry`.
+/// Jobs of the storage's own thread: `checkpoint`, `expiry`.
 #[derive(Debug)]
 struct StorageWork(Arc<Storage>);
 
@@ -86,23 +85,23 @@ impl JobKind for StorageWork {
     }
 }
 
-/// How a job fares.
+/// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobState {
-    /// It works.
+    /// It is running.
     Running,
-    /// It has nothing to do, or rests.
+    /// It has nothing to do, or is resting.
     Waiting,
-    /// It failed and will be tried again.
+    /// It failed and will be retried.
     Failing,
-    /// It is switched off, or was paused by a client.
+    /// It is disabled, or a client paused it.
     Paused,
-    /// It will not run until what it needs is mended.
+    /// It will not run until its input is repaired.
     Stopped,
 }
 
 impl JobState {
-    /// As `jobs()` shows it.
+    /// Returns the name shown by `jobs()`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -114,31 +113,31 @@ impl JobState {
     }
 }
 
-/// A job at a moment.
+/// A job's state at one point in time.
 #[derive(Debug, Clone)]
 pub(crate) struct JobReport {
-    /// What it does: `refresh`, `policy`, `checkpoint`, `expiry`.
+    /// The kind: `refresh`, `policy`, `checkpoint`, `expiry`.
     pub(crate) kind: &'static str,
-    /// To what: the name of a table, or empty.
+    /// The table it works on, or empty.
     pub(crate) name: String,
     pub(crate) state: JobState,
     pub(crate) last_error: Option<String>,
-    /// When it began last, microseconds since 1970.
+    /// Start of the last run, microseconds since 1970.
     pub(crate) last_began_micros: Option<i64>,
-    /// How long that took.
+    /// Duration of the last run in microseconds.
     pub(crate) last_took_micros: i64,
-    /// How long all its runs took since the start.
+    /// Total duration of all runs since startup in microseconds.
     pub(crate) total_micros: i64,
-    /// Not before then, microseconds since 1970.
+    /// Earliest next run, microseconds since 1970.
     pub(crate) next_micros: Option<i64>,
-    /// How often it ran since the start.
+    /// Number of runs since startup.
     pub(crate) runs: u64,
-    /// How often it failed since it last did well.
+    /// Number of consecutive failures.
     pub(crate) failures: u64,
 }
 
 impl JobReport {
-    /// Work of the storage's own thread.
+    /// Creates the report of a job of the storage's own thread.
     fn of_storage(kind: &'static str, report: WorkReport) -> Self {
         Self {
             kind,

@@ -1,8 +1,8 @@
-//! Storage policies: partitions become Parquet files when they are old enough. What a policy drops,
-//! the storage's own thread does with what a time to live ends.
+//! Storage policies: old partitions are converted to Parquet files. Partitions that a policy drops
+//! are removed by the storage's own thread, together with those expired by TTL.
 //!
-//! One table at a time, one partition at a time: after each the job rests as long as that took, so
-//! that queries and writers find at least half of a core and of the disk.
+//! The job converts one partition at a time. After each it rests as long as that took, so that
+//! queries and writers get at least half of a core and of the disk bandwidth.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -19,16 +19,16 @@ use super::{JobKind, JobReport, JobState, Scheduled};
 use crate::runtime::guard;
 use crate::runtime::log::{self, Level};
 
-/// As `jobs()` names it.
+/// The job kind in `jobs()`.
 const POLICY: &str = "policy";
-/// How often tables are looked through for policies that are new.
+/// Interval between scans of all tables for new policies.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the partitions of a table with a policy are looked at, where nothing else is said.
+/// Default interval between checks of the partitions of a table with a policy.
 const CHECK_EVERY: Duration = Duration::from_mins(5);
-/// The job rests no longer than this between two partitions.
+/// Maximum rest between two partitions.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// The storage policies while the database is open.
+/// The storage policies of an open database.
 #[derive(Debug)]
 pub(crate) struct Policies {
     storage: Weak<Storage>,
@@ -36,19 +36,19 @@ pub(crate) struct Policies {
     tables: Mutex<HashMap<TableId, Policed>>,
     looked: Mutex<Option<Instant>>,
     check_every: Duration,
-    /// One table at a time.
+    /// Limits the job to one table at a time.
     turn: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
 struct Policed {
     job: JobProgress,
-    /// The version of the definition that was looked at.
+    /// The definition version examined last.
     version: u64,
 }
 
 impl Policies {
-    /// Partitions are looked at every so many milliseconds.
+    /// Creates the policies; partitions are checked every `check_every_ms`.
     pub(crate) fn new(
         storage: &Arc<Storage>,
         handle: Handle,
@@ -64,8 +64,8 @@ impl Policies {
         })
     }
 
-    /// Makes Parquet files of the partitions of a table that are due, until there are none, or one
-    /// fails: what keeps one from being written, such as damage or a full disk, keeps the others.
+    /// Converts the due partitions of a table to Parquet files. Stops at the first failure: its
+    /// cause, such as damage or a full disk, would also prevent the others.
     async fn run(&self, table: TableId) -> EngineResult<()> {
         while let Some(storage) = self.storage.upgrade() {
             let Some(found) = storage.snapshot().table_by_id(table) else { break };
@@ -97,7 +97,7 @@ fn note_failure(schema: &TableSchema, floor: i64, message: &str) {
     log::write(Level::Warn, "engine", "policy_failed", fields);
 }
 
-/// Whether a policy makes Parquet files now.
+/// Whether the table has an active policy for Parquet files.
 fn converts(schema: &TableSchema) -> bool {
     schema.policy.as_ref().is_some_and(|policy| policy.to_parquet != 0 && !policy.is_disabled)
 }

@@ -1,4 +1,4 @@
-//! How one job fares: when it may begin, how it ended, and how long it waits then.
+//! Progress of one job: when it may start, how it ended, and how long it then waits.
 
 use std::time::{Duration, Instant};
 
@@ -7,18 +7,18 @@ use tidemark_types::EngineError;
 use super::{JobReport, JobState};
 use crate::runtime::registry::now_micros;
 
-/// A job that failed is tried again after a second, then after twice as long each time.
+/// A failed job is retried after one second, then after twice as long each time.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_mins(5);
 
-/// What is known of a job while the database is open.
+/// State of a job while the database is open.
 #[derive(Debug, Default)]
 pub(crate) struct JobProgress {
-    /// Since when it runs.
+    /// Start of the current run, if running.
     running_since: Option<Instant>,
-    /// Not before then.
+    /// Earliest next start.
     rest_until: Option<Instant>,
-    /// When it will have rested as long as it owes.
+    /// End of all rest that it owes.
     owes_until: Option<Instant>,
     failures: u32,
     last_error: Option<String>,
@@ -31,24 +31,24 @@ pub(crate) struct JobProgress {
 }
 
 impl JobProgress {
-    /// Whether it neither runs nor rests.
+    /// Whether it is neither running, resting nor paused.
     pub(crate) fn may_begin(&mut self) -> bool {
         self.rest_until = self.rest_until.filter(|until| *until > Instant::now());
         !self.is_paused && self.running_since.is_none() && self.rest_until.is_none()
     }
 
-    /// Whether it waited for a time that has come.
+    /// Whether it was waiting for a time that has passed.
     pub(crate) fn has_rested(&self) -> bool {
         self.rest_until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// It waits so long, from now.
+    /// Makes it wait for this time from now.
     pub(crate) fn rest(&mut self, time: Duration) {
         self.rest_until = Some(Instant::now() + time);
     }
 
-    /// It owes so long a rest, beside what it owes already. As long as all of that is no more than
-    /// `credit` it may begin at once, otherwise when it is.
+    /// Adds to the rest that it owes. If the total is at most `credit` it may start immediately;
+    /// otherwise it waits until only `credit` is left.
     pub(crate) fn owe(&mut self, rest: Duration, credit: Duration) {
         let now = Instant::now();
         let until = self.owes_until.map_or(now, |until| until.max(now)) + rest;
@@ -56,7 +56,7 @@ impl JobProgress {
         self.rest(until.saturating_duration_since(now).saturating_sub(credit));
     }
 
-    /// It waits no longer, not even for what failed: what it needs is another one now.
+    /// Ends its wait, even after a failure, because its input has changed.
     pub(crate) fn wake(&mut self) {
         self.rest_until = None;
     }
@@ -66,12 +66,12 @@ impl JobProgress {
         self.last_began_micros = Some(now_micros());
     }
 
-    /// For how long it has been running.
+    /// Returns how long it has been running, if it is.
     pub(crate) fn running_for(&self) -> Option<Duration> {
         self.running_since.map(|since| since.elapsed())
     }
 
-    /// It ended, however; answers how long it took.
+    /// Records the end of a run, successful or not; returns its duration.
     pub(crate) fn end(&mut self) -> Duration {
         let took = self.running_since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.last_took = took;
@@ -80,13 +80,13 @@ impl JobProgress {
         took
     }
 
-    /// It did well.
+    /// Records a success.
     pub(crate) fn succeeded(&mut self) {
         self.failures = 0;
         self.last_error = None;
     }
 
-    /// It failed, and waits the longer the more often it did.
+    /// Records a failure; each consecutive failure doubles the wait.
     pub(crate) fn failed(&mut self, error: EngineError) {
         let wait = FIRST_RETRY * 2_u32.saturating_pow(self.failures.min(16));
         self.failures += 1;
@@ -94,12 +94,12 @@ impl JobProgress {
         self.rest(wait.min(LAST_RETRY));
     }
 
-    /// Why it failed, where it did not do well since.
+    /// Returns the last error, unless the job has succeeded since.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.last_error.as_deref()
     }
 
-    /// What `jobs()` tells of it.
+    /// Returns the report for `jobs()`.
     pub(crate) fn report(&self, kind: &'static str, name: String) -> JobReport {
         let rests = self.rest_until.and_then(|at| at.checked_duration_since(Instant::now()));
         JobReport {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_runs_follow_each_other_until_they_owe_too_much() {
+    fn short_runs_repeat_until_the_owed_rest_exceeds_the_credit() {
         let (rest, credit) = (Duration::from_secs(400), Duration::from_secs(1_000));
         let mut job = JobProgress::default();
         for _ in 0..2 {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_longer_each_time_it_fails() {
+    fn each_failure_doubles_the_wait() {
         let mut job = JobProgress::default();
         for times in [1, 2, 4, 8] {
             assert!(job.may_begin());

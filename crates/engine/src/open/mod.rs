@@ -1,6 +1,6 @@
-//! Opening a database: its root, its parts, then the work that goes on by itself.
+//! Opens a database: its root, its components, then its background jobs.
 //!
-//! `settings` turns options into the settings of the parts, `root` prepares the directory and its
+//! `settings` converts options into component settings; `root` prepares the directory and its
 //! tables.
 
 mod root;
@@ -36,14 +36,13 @@ use crate::runtime::work::follow_tasks;
 use crate::runtime::workers::Workers;
 use crate::views::cleanup_jobs::Cleanup;
 
-/// How often the loop asks each kind of work what is due.
+/// Interval at which the loop starts due jobs.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Of the process's memory the part that columns of Parquet partitions may take, decoded.
+/// Divisor of process memory for decoded columns of Parquet partitions.
 const DECODED_SHARE: u64 = 16;
 
 impl Database {
-    /// Opens the root, recovering what a crash left, and lets the work in the background begin.
-    /// Blocks.
+    /// Opens the root, recovers from a crash, and starts background jobs. Blocks.
     pub fn open(options: &OpenOptions) -> EngineResult<Arc<Self>> {
         let database = Arc::new(assembled(options)?);
         database.handle().spawn(begin_due(Arc::downgrade(&database)));
@@ -52,7 +51,7 @@ impl Database {
     }
 }
 
-/// The database with all of its parts. Views do not follow their tables yet.
+/// Assembles the database from its components. Views are not refreshed yet.
 fn assembled(options: &OpenOptions) -> EngineResult<Database> {
     failpoint::arm_from_environment()?;
     let count = options.workers.unwrap_or_else(settings::default_workers).max(1);
@@ -122,7 +121,7 @@ fn assembled(options: &OpenOptions) -> EngineResult<Database> {
     })
 }
 
-/// Begins what is due as long as the database is open.
+/// Starts due jobs while the database is open.
 async fn begin_due(database: Weak<Database>) {
     let mut times = tokio::time::interval(LOOK_EVERY);
     times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

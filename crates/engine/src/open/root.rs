@@ -1,4 +1,4 @@
-//! The root directory: the machine below it, its subdirectories, what a start does to its tables.
+//! The root directory: file system checks, subdirectories, and table changes at startup.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,17 @@ use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use crate::runtime::log::{self, Level};
 use crate::runtime::registry::now_micros;
 
-/// Directory below the root that `read_parquet` may read by default.
+/// Default directory below the root that `read_parquet` may read.
 const IMPORT_DIRECTORY: &str = "import";
-/// That of COPY … TO.
+/// Default directory below the root for COPY … TO.
 const EXPORT_DIRECTORY: &str = "export";
 /// Directory below the root for spilled rows.
 const SPILL_DIRECTORY: &str = "tmp";
-/// Files open at once, and maps, below which an operator is warned.
+/// An operator is warned if the limits for open files or memory maps are below these.
 const FEW_FILES: u64 = 4_096;
 const FEW_MAPS: u64 = 65_530;
 
-/// The root directory, with the copy that it is to be restored from in its place.
+/// Checks the root directory and restores it from a backup copy if requested.
 pub(super) fn checked(root: &Path) -> EngineResult<RealVfs> {
     let vfs = root_directory(root)?;
     restore_if_asked(&vfs)?;
@@ -37,7 +37,7 @@ fn root_directory(root: &Path) -> EngineResult<RealVfs> {
     })
 }
 
-/// Refuses a root whose file system keeps no promises, and warns of what will hurt later.
+/// Rejects a root on a file system without durability guarantees, and warns of future problems.
 fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
     let root = vfs.root().display();
     let warn = |event: &'static str, notice: String| {
@@ -70,14 +70,14 @@ fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
     Ok(())
 }
 
-/// A quarter of what is free.
+/// Returns a quarter of the free disk space.
 pub(super) fn default_spill_limit(vfs: &RealVfs) -> u64 {
     const FALLBACK_BYTES: u64 = 10 << 30;
     vfs.space().map_or(FALLBACK_BYTES, |space| space.free / 4)
 }
 
-/// Puts the copy that CHECKPOINT CREATE made in the database's place, where `_restore` asks for
-/// it. An interrupted restore goes on at the next start.
+/// Replaces the database with the copy made by CHECKPOINT CREATE if the file `_restore` exists. An
+/// interrupted restore resumes at the next start.
 fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<()> {
     if tidemark_storage::restore_if_asked(vfs)? {
         log::write(Level::Warn, "engine", "restored", serde_json::json!({ "from": ".checkpoint" }));
@@ -96,7 +96,7 @@ pub(super) fn export_root(options: &OpenOptions) -> PathBuf {
     options.root.join(options.export_root.as_deref().unwrap_or(Path::new(EXPORT_DIRECTORY)))
 }
 
-/// Removes what queries of a crashed process spilled: no other process uses a locked root.
+/// Clears spill files of a crashed process. The root is locked, so no other process uses them.
 pub(super) fn spill_directory(root: &Path) -> EngineResult<PathBuf> {
     let spill = root.join(SPILL_DIRECTORY);
     match std::fs::remove_dir_all(&spill) {
@@ -113,15 +113,14 @@ fn directory(path: &Path) -> EngineResult<PathBuf> {
         .map_err(|error| EngineError::io(format_args!("cannot use {}", path.display()), &error))
 }
 
-/// What a start does to tables and views before they are used.
+/// Updates tables and views at startup, before they are used.
 pub(super) fn prepare_tables(storage: &Storage) {
     report_damage(storage);
     set_table_types(storage);
     settle_views(storage);
 }
 
-/// What SET TYPE asked for before this start. A disk that refuses it now is asked again at the
-/// next one.
+/// Applies pending SET TYPE changes. If the write fails, it is retried at the next start.
 fn set_table_types(storage: &Storage) {
     let due = due_table_types(&storage.snapshot());
     if due.is_empty() {
@@ -133,8 +132,8 @@ fn set_table_types(storage: &Storage) {
     }
 }
 
-/// Binds views that an older version made to what they name. A disk that refuses it now is asked
-/// again at the next start; the names count until then.
+/// Binds views of older versions to the objects they name. If the write fails, it is retried at the
+/// next start; until then the names are resolved.
 fn settle_views(storage: &Storage) {
     let context = BindContext { now_micros: now_micros(), ..BindContext::default() };
     let settle = || -> EngineResult<()> {

@@ -1,4 +1,4 @@
-//! Options of a database as the settings of its parts, with their defaults.
+//! Converts database options into component settings, with their defaults.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +12,21 @@ use crate::runtime::metrics::Metrics;
 use crate::runtime::pool::SharedPool;
 use crate::views::progress::Refresher;
 
-/// Of the memory, the latest changes of followed tables take one part in so many.
+/// Divisor of process memory for recent changes of followed tables.
 const RECENT_CHANGES_SHARE: u64 = 64;
-/// The same of what views hold between their refreshes, and the most of it.
+/// Divisor of process memory for state that views retain between refreshes, and its maximum in
+/// bytes.
 const VIEW_STATE_SHARE: u64 = 32;
 const VIEW_STATE_BYTES: usize = 256 << 20;
-/// Time a statement waits for its turn by default, milliseconds.
+/// Default milliseconds that a statement waits for admission.
 const QUEUE_WAIT_MS: u64 = 10_000;
-/// Statements that wait for a turn, at most, by default.
+/// Default maximum number of statements waiting for admission.
 const QUEUE_LIMIT: usize = 256;
-/// A query's share of the pool by default: one part in so many.
+/// Default divisor of the memory pool for one query.
 const QUERY_SHARE: u64 = 4;
-/// Rows that only memory and the log hold take one part in so many of the memory by default.
+/// Default divisor of process memory for rows that exist only in memory and the log.
 const UNWRITTEN_SHARE: u64 = 8;
-/// Fewest queries that run at once by default.
+/// Minimum default for concurrent queries.
 const MIN_CONCURRENT_QUERIES: usize = 4;
 
 pub(super) fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {
@@ -67,7 +68,7 @@ fn verify(of: border::Verify) -> Verify {
     }
 }
 
-/// Half of the memory for all queries, a quarter of that for each, where nothing else is said.
+/// Creates the query memory pool: by default half of the memory, and a quarter of that per query.
 pub(super) fn query_memory(options: &OpenOptions, total: u64) -> Arc<SharedPool> {
     let pool = options.memory_limit_bytes.unwrap_or(total / 2);
     let query = options.query_memory_limit_bytes.unwrap_or(pool / QUERY_SHARE);
@@ -104,7 +105,7 @@ pub(super) fn live_settings(options: &OpenOptions) -> LiveSettings {
     }
 }
 
-/// What keeps views current, and the counters of the database, of which it counts some.
+/// Creates the refresher of views and the database's counters, some of which the refresher updates.
 pub(super) fn refresher(
     options: &OpenOptions,
     workers: usize,

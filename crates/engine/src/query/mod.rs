@@ -1,10 +1,9 @@
-//! What is cached of a query from one execution to the next: a ladder of its binding, its plan and
-//! the results of that plan.
+//! Cache for repeated executions of a query: its binding, its plan, and the plan's results.
 //!
-//! A statement is one text of one user, whose queries differ in the values of parameters alone;
-//! sessions share it. All of its rungs are true for the snapshot they were made from. A cached plan
-//! pins that snapshot's files, so the first statement that sees a newer snapshot drops everything
-//! that is older, of all statements.
+//! A cached statement is one SQL text of one user; its queries differ only in parameter values, and
+//! sessions share it. All entries are valid for the snapshot they were made from. A cached plan
+//! pins that snapshot's files, so the first statement that sees a newer snapshot drops all older
+//! entries of all statements.
 
 mod plan;
 mod results;
@@ -24,25 +23,25 @@ pub(crate) use results::{Asked, CachedResult};
 
 use results::CachedBytes;
 
-/// How often what is cached for older snapshots is looked for.
+/// Interval between checks for entries of older snapshots.
 const FORGET_EVERY: Duration = Duration::from_millis(500);
 
-/// How far a query came.
+/// Cached state of a query.
 #[derive(Debug, Clone)]
 pub(crate) enum CachedQuery {
     Bound(Box<BoundQuery>),
-    /// Planned, with the results that are cached.
+    /// A plan with its cached results.
     Planned(Arc<CachedPlan>),
 }
 
-/// A statement's place in the cache.
+/// A statement's cache entry.
 #[derive(Debug, Default)]
 pub(crate) struct QuerySlot {
     cached: Mutex<Option<(u64, CachedQuery)>>,
 }
 
 impl QuerySlot {
-    /// What is cached for this epoch.
+    /// Returns the entry if it is for this epoch.
     pub(crate) fn get(&self, epoch: u64) -> Option<CachedQuery> {
         match &*self.cached.lock() {
             Some((cached_for, query)) if *cached_for == epoch => Some(query.clone()),
@@ -51,25 +50,25 @@ impl QuerySlot {
     }
 }
 
-/// The cache of a database.
+/// The query cache of a database.
 #[derive(Debug, Default)]
 pub(crate) struct QueryCache {
     /// The newest epoch any statement has seen.
     epoch: AtomicU64,
-    /// The places with something in them.
+    /// The non-empty entries.
     slots: Mutex<Vec<Weak<QuerySlot>>>,
     results: CachedBytes,
 }
 
 impl QueryCache {
-    /// An empty cache, whose contents are dropped in time.
+    /// Creates an empty cache, and starts a task that drops stale entries.
     pub(crate) fn start(runtime: &Handle, storage: &Arc<Storage>) -> Arc<Self> {
         let cache = Arc::<Self>::default();
         runtime.spawn(forget_old(Arc::downgrade(&cache), Arc::downgrade(storage)));
         cache
     }
 
-    /// Drops what is cached for older snapshots.
+    /// Drops entries for older snapshots.
     pub(crate) fn advance(&self, epoch: u64) {
         if self.epoch.fetch_max(epoch, Ordering::AcqRel) >= epoch {
             return;
@@ -81,22 +80,22 @@ impl QueryCache {
         }
     }
 
-    /// Caches it, unless a newer snapshot is about already.
+    /// Caches the query, unless a newer snapshot has been seen.
     pub(crate) fn keep(&self, slot: &Arc<QuerySlot>, epoch: u64, query: CachedQuery) {
         let mut slots = self.slots.lock();
         if self.epoch.load(Ordering::Acquire) > epoch {
             return;
         }
         let before = slot.cached.lock().replace((epoch, query));
-        // Known already when something was cached for the same epoch.
+        // An entry for the same epoch is already registered.
         if before.is_none_or(|(cached_for, _)| cached_for < epoch) {
             slots.push(Arc::downgrade(slot));
         }
     }
 }
 
-/// Drops plans for older snapshots where no statement comes that would: they keep files of what was
-/// dropped. Ends with the database.
+/// Drops plans for older snapshots when no new statement does so, because they pin dropped files.
+/// Ends with the database.
 async fn forget_old(cache: Weak<QueryCache>, storage: Weak<Storage>) {
     let mut times = tokio::time::interval(FORGET_EVERY);
     loop {

@@ -1,4 +1,4 @@
-//! Plans that are cached, for the values they were made for or for others.
+//! Cached plans, which are reused for the same or different parameter values.
 
 use std::sync::Arc;
 
@@ -16,27 +16,26 @@ use super::QueryCache;
 use super::results::CachedResults;
 use super::symbols::NamedTest;
 
-/// A query that needs no more planning.
+/// A fully planned query.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedQuery {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) columns: Vec<Field>,
     pub(crate) timestamp: Option<usize>,
-    /// The epoch during which everyone gets the same rows at once: no table is read for them.
+    /// The epoch in which all users get the same rows without reading any table.
     pub(crate) constant_in: Option<u64>,
 }
 
-/// A plan with what serves its next execution.
+/// A cached plan with the state for its next execution.
 #[derive(Debug)]
 pub(crate) struct CachedPlan {
     pub(crate) query: PlannedQuery,
-    /// Of a query with parameters, whose plan was made for one value of each.
+    /// For a query with parameters: how to adapt the plan, which was made for one set of values.
     pub(crate) values: Option<OtherValues>,
     pub(crate) results: CachedResults,
 }
 
-/// How a plan serves other values of its parameters: all of them are in the conditions of its
-/// WHERE.
+/// Adapts a plan to different parameter values. All parameters must be in conditions of its WHERE.
 #[derive(Debug)]
 pub(crate) struct OtherValues {
     pub(crate) conditions: Conditions,
@@ -62,7 +61,7 @@ impl CachedPlan {
         self.query.constant_in
     }
 
-    /// The plan for the values it was made for; `None` where it serves no others.
+    /// Returns the plan for its original values; `None` if it must be planned again.
     pub(crate) fn for_same_values(
         &self,
         session: &PlanSession,
@@ -73,15 +72,15 @@ impl CachedPlan {
         }
     }
 
-    /// A copy to be executed. Operators hang what one execution builds (the rows of a join, spilled
-    /// files) on their plan's nodes, so what is cached is never executed itself: it would hold them
-    /// for as long as it is cached.
+    /// Returns a copy to be executed. During an execution, operators attach state to their plan
+    /// nodes (build side of a join, spilled files). A cached plan is therefore never executed
+    /// itself: it would retain that state while it is cached.
     pub(crate) fn to_execute(&self) -> EngineResult<PlannedQuery> {
         let plan = reset_plan_states(Arc::clone(self.plan())).map_err(from_datafusion)?;
         Ok(PlannedQuery { plan, ..self.query.clone() })
     }
 
-    /// The plan for other rows; `None` where it has to be planned.
+    /// Returns the plan adapted to different rows; `None` if the query must be planned again.
     pub(crate) fn reading(
         &self,
         session: &PlanSession,
@@ -95,13 +94,14 @@ impl CachedPlan {
     }
 }
 
-/// Whether a function in it is made for one execution: random values, sequences.
+/// Whether the plan contains a function that must be evaluated per execution: random values,
+/// sequences.
 pub(crate) fn is_volatile(plan: &LogicalPlan) -> EngineResult<bool> {
     any_expression(plan, Expr::is_volatile)
 }
 
-/// Whether a number of the rows, or a parameter, decides how long a text or an array is that the
-/// plan computes.
+/// Whether a value from a row or parameter determines the length of a string or array that the plan
+/// computes.
 pub(crate) fn is_as_long_as_said(plan: &LogicalPlan) -> EngineResult<bool> {
     let is_long = |expr: &Expr| Ok(tidemark_functions::is_as_long_as_said(expr));
     any_expression(plan, |expr| expr.exists(is_long).unwrap_or(true))

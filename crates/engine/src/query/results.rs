@@ -1,9 +1,9 @@
-//! Results of a query, cached for the values of its parameters that they are of.
+//! Results of a query, cached by parameter values.
 //!
-//! They are cached with the query's plan, which the next commit takes away: what does not change is
-//! asked for again and again by clients who look for what did. Of queries without parameters only
-//! small ones, whose time is that of setting them up. Only results that are small, and only those
-//! of values that come a second time: for values that never come again nothing is copied.
+//! They are cached with the query's plan, which the next commit removes. This serves clients that
+//! poll for changes and repeat queries whose result has not changed. For queries without parameters
+//! only small ones are cached, whose time is mostly setup. Only small results are cached, and only
+//! for values that occur a second time, so that values which never recur are not copied.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tidemark_border::{ExecuteOptions, RowFormat, Summary};
 
-/// Values of one query that are known: with a result, or as having come once.
+/// Maximum value sets remembered per query: with a cached result, or as having occurred once.
 const MAX_VALUES: usize = 1024;
-/// Bytes of a result, and of the values that it is cached for, at most.
+/// Maximum bytes of a result together with the values it is cached for.
 const MAX_RESULT_BYTES: usize = 4 * 1024;
-/// Bytes of all results of a database, at most.
+/// Maximum bytes of all cached results of a database.
 const MAX_BYTES: usize = 16 << 20;
-/// Bytes of an entry beside those of its values and its result.
+/// Bytes of a cache entry besides its values and result.
 const ENTRY_BYTES: usize = 256;
 
-/// What decides about a result: the values, and which rows are wanted in which form.
+/// Cache key of a result: the parameter values, the selected rows and their encoding.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Asked {
     values: Vec<u8>,
@@ -34,13 +34,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// A row of parameters as it came, as far as a result may be cached for it: longer ones are
-    /// not copied.
+    /// Returns a copy of a parameter row for use as a cache key; `None` if it is too long for the
+    /// cache.
     pub(crate) fn values(row: &[u8]) -> Option<Vec<u8>> {
         (row.len() <= MAX_RESULT_BYTES).then(|| row.to_vec())
     }
 
-    /// `values`: of [`Self::values`].
+    /// Creates a key; `values` is the result of [`Self::values`].
     pub(crate) fn new(values: Vec<u8>, options: &ExecuteOptions) -> Self {
         let ExecuteOptions { skip, take, count_all, last, first_chunk_rows, .. } = *options;
         let rows = options.rows.clone();
@@ -48,7 +48,7 @@ impl Asked {
     }
 }
 
-/// All rows of a result.
+/// A complete result.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedResult {
     pub(crate) bytes: Vec<u8>,
@@ -56,7 +56,7 @@ pub(crate) struct CachedResult {
     pub(crate) summary: Summary,
 }
 
-/// Bytes that the cached results of a database take.
+/// Bytes used by all cached results of a database.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CachedBytes(Arc<AtomicUsize>);
 
@@ -73,7 +73,7 @@ impl CachedBytes {
     }
 }
 
-/// The results of one query, as long as its plan is kept.
+/// The cached results of one query. They live as long as its cached plan.
 #[derive(Debug)]
 pub(crate) struct CachedResults {
     known: Mutex<Known>,
@@ -82,7 +82,7 @@ pub(crate) struct CachedResults {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// None for values that came once.
+    /// `None` for values that occurred once.
     results: HashMap<Asked, Option<CachedResult>>,
     bytes: usize,
 }
@@ -92,12 +92,12 @@ impl CachedResults {
         Self { known: Mutex::default(), all: all.clone() }
     }
 
-    /// The result of this, if it is cached.
+    /// Returns the cached result for this key, if any.
     pub(crate) fn get(&self, asked: &Asked) -> Option<CachedResult> {
         self.known.lock().results.get(asked)?.clone()
     }
 
-    /// Keeps all rows of a result, if they are small, when their values come the second time.
+    /// Caches a small complete result when its values occur the second time.
     pub(crate) fn put(&self, asked: Asked, (bytes, rows): (&[u8], u64), summary: Summary) {
         let values = asked.values.len();
         if bytes.len() + values > MAX_RESULT_BYTES {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_come_twice_have_their_result_cached() {
+    fn results_are_cached_when_values_occur_twice() {
         let results = CachedResults::new(&CachedBytes::default());
         for is_cached in [false, false, true] {
             assert_eq!(results.get(&asked(b"s1", None)).is_some(), is_cached);
@@ -154,7 +154,7 @@ mod tests {
         }
         let CachedResult { bytes, rows, summary } = results.get(&asked(b"s1", None)).unwrap();
         assert_eq!((bytes, rows, summary.rows_returned), (vec![7; 100], 1, 1));
-        // Other values, and the same in another form.
+        // Different values, and the same values in another encoding.
         assert!(results.get(&asked(b"s2", None)).is_none());
         assert!(results.get(&asked(b"s1", Some(1))).is_none());
         let binary = RowFormat::Pg { format_codes: vec![1], nanoseconds: false };
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_bounded_and_given_back() {
+    fn cached_bytes_are_bounded_and_released() {
         let all = CachedBytes::default();
         let queries: Vec<CachedResults> = (0..10).map(|_| CachedResults::new(&all)).collect();
         for query in &queries {
@@ -186,7 +186,7 @@ mod tests {
         }
         let held = all.0.load(Ordering::Relaxed);
         assert!(held > MAX_BYTES - 4_000 && held <= MAX_BYTES, "{held}");
-        // One value more than one query may know.
+        // Exceeds the value limit of one query.
         put(&queries[0], b"more", 1);
         assert!(all.0.load(Ordering::Relaxed) < held - 1_000_000);
         drop(queries);

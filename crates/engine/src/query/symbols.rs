@@ -1,8 +1,8 @@
-//! What a cached plan tests beside ranges of time, bound and lowered once: texts stand for the
-//! parameters, and each execution puts its own in their place.
+//! The predicates of a cached plan besides time ranges, bound and lowered once with placeholders
+//! for the parameters. Each execution replaces the placeholders with its own values.
 //!
-//! Only where all that the values do is to name a symbol that a column is compared with. A value
-//! of another kind (null, an empty text, a number, an array) is bound anew.
+//! This applies only where a value merely names a symbol that a column is compared with. Values of
+//! any other kind (null, empty string, number, array) are bound again.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,17 +13,17 @@ use tidemark_ast::{BinaryOperator, Node, NodeId, Tree};
 use tidemark_operators::{from_datafusion, renamed};
 use tidemark_types::{EngineResult, ParameterValue};
 
-/// Bytes of a name, at most: longer constants are shared among operators, not copied.
+/// Maximum bytes of a name. Longer constants are shared among operators, not copied.
 const MAX_NAME_BYTES: usize = 256;
 
-/// A plan's test of named symbols, made when values come the second time.
+/// A plan's predicate over named symbols, compiled when values occur the second time.
 #[derive(Debug, Default)]
 pub(crate) struct NamedTest {
     runs: AtomicU64,
     test: OnceLock<Option<StandIns>>,
 }
 
-/// A test, and the texts that stand in it for those parameters that it is about.
+/// A compiled predicate and its placeholder strings; `None` for parameters that it does not use.
 #[derive(Debug)]
 struct StandIns {
     test: Arc<dyn PhysicalExpr>,
@@ -31,19 +31,19 @@ struct StandIns {
 }
 
 impl NamedTest {
-    /// Texts that stand for so many parameters, when the test is to be made.
+    /// Returns placeholder strings for the parameters, if the predicate must be compiled now.
     pub(crate) fn wanted(&self, parameters: usize) -> Option<Vec<String>> {
         if self.runs.fetch_add(1, Ordering::Relaxed) != 1 {
             return None;
         }
-        // No text that is written anywhere.
+        // A string that occurs in no query.
         let salt = RandomState::new().build_hasher().finish();
         let text = |place| format!("\u{1}{salt:016x}.{place}");
         Some((0..parameters).map(text).collect())
     }
 
-    /// Keeps a test that was bound with the texts of [`Self::wanted`], which were `met` so often,
-    /// if it suits any others.
+    /// Stores a predicate that was bound with the placeholders of [`Self::wanted`] and contains
+    /// them `met` times, if it can be reused for any values.
     pub(crate) fn keep(
         &self,
         tree: &Tree,
@@ -54,12 +54,12 @@ impl NamedTest {
             Some((test, met)) => StandIns::new(tree, test, met, texts)?,
             None => None,
         };
-        // Made by another execution meanwhile.
+        // Ignored if another execution has stored one meanwhile.
         let _ = self.test.set(stand_ins);
         Ok(())
     }
 
-    /// The test for these values; `None` where they have to be bound.
+    /// Returns the predicate for these values; `None` if they must be bound.
     pub(crate) fn of(
         &self,
         values: &[ParameterValue<'_>],
@@ -86,7 +86,7 @@ impl NamedTest {
 }
 
 impl StandIns {
-    /// `None` where a value may decide about more than the symbol that is looked for.
+    /// Returns `None` if a value may affect more than the symbol in a comparison.
     fn new(
         tree: &Tree,
         test: Arc<dyn PhysicalExpr>,
@@ -114,7 +114,8 @@ impl StandIns {
     }
 }
 
-/// Of which parameters each place is a side of an equation: a list with one item may be an array.
+/// For each parameter, whether all its uses are operands of `=` or `<>`. A list with one item may
+/// be an array.
 fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
     let place = |id: &NodeId| match tree.get(*id) {
         Some(Node::Parameter { index }) => (*index as usize).checked_sub(1),
@@ -129,7 +130,7 @@ fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
     for node in &tree.nodes {
         match node {
             Node::Parameter { index } => count(&mut all, (*index as usize).checked_sub(1)),
-            // A parameter may be its value.
+            // A variable may have the value of a parameter.
             Node::Variable { .. } => return vec![false; parameters],
             Node::Binary {
                 operator: BinaryOperator::Equal | BinaryOperator::NotEqual,
@@ -162,7 +163,7 @@ mod tests {
         Arc::new(Literal::new(ScalarValue::Utf8View(Some(text.to_owned()))))
     }
 
-    /// `s = text`, as a filter has it.
+    /// Builds `s = text` as in a filter.
     fn named(name: &str) -> Arc<dyn PhysicalExpr> {
         let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let types = vec![symbol.clone(), DataType::Utf8View];
@@ -180,7 +181,7 @@ mod tests {
         Arc::new(BinaryExpr::new(one, Operator::Or, other))
     }
 
-    /// A tree in which each of so many parameters is compared with a column.
+    /// Builds a tree that compares each of `parameters` parameters with a column.
     fn tree(parameters: u32) -> Tree {
         let mut nodes = vec![];
         for index in 1..=parameters {
@@ -193,7 +194,7 @@ mod tests {
         Tree { spans: vec![Span::default(); nodes.len()], root: 0, first: 0, nodes }
     }
 
-    /// What is kept of a test of the texts that stand for two parameters.
+    /// Returns the stored predicate for placeholders of two parameters.
     fn kept(
         tree: &Tree,
         met: usize,
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn other_symbols_take_the_place_of_those_that_stand_for_them() {
+    fn placeholders_are_replaced_with_the_symbols_of_an_execution() {
         let both =
             |texts: &[String]| either(either(named(&texts[1]), named("own")), named(&texts[0]));
         let test = kept(&tree(2), 2, both);
@@ -235,9 +236,9 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_about_nothing_else_alone_is_replaced() {
+    fn only_parameters_that_merely_name_a_symbol_are_replaced() {
         let of = |test: NamedTest| test.of(&values("a", "b")).unwrap().map(|test| test.to_string());
-        // The second is another condition's: of time.
+        // The second parameter belongs to another condition, over time.
         let test = kept(&tree(2), 1, |texts| named(&texts[0]));
         let [name, _] = values("a", "");
         let found = test.of(&[name, ParameterValue::Null]).unwrap().unwrap();

@@ -1,12 +1,12 @@
-//! Which statements run at once.
+//! Admission control: which statements run concurrently.
 //!
-//! A statement that reads many rows, or an unknown number of rows, takes a turn; others wait for
-//! one in a queue of bounded length and time. A statement known to be cheap takes none, so that a
-//! point query never waits behind heavy ones. A query whose reader does not read gives its turn to
-//! others meanwhile.
+//! A statement that reads many rows, or an unknown number of rows, needs a scheduling slot; others
+//! wait for one in a queue of bounded length and time. A cheap statement needs no slot, so a point
+//! query never waits behind heavy ones. A query whose client does not read its rows releases its
+//! slot meanwhile.
 //!
-//! Users share the turns: the next one goes to the user with the fewest running statements, and a
-//! user without one has a turn beside the common ones, as long as no more than twice as many run.
+//! Users share the slots: the next one goes to the user with the fewest running statements. A user
+//! without a running statement gets an extra slot, as long as at most twice the normal number run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -19,25 +19,25 @@ use tokio::time::{Instant, sleep};
 
 use crate::runtime::resident::{Level, ResidentGuard};
 
-/// Rows up to which a statement is cheap: one batch of a scan, less than a millisecond.
+/// Maximum rows of a cheap statement: one batch of a scan, less than a millisecond.
 pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
-/// How often a statement that waits for memory looks again.
+/// Interval at which a statement that waits for memory checks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// So many times the common turns run, counting those that users have beside them.
+/// Maximum number of running statements, including extra slots, as a multiple of the normal slots.
 const MAX_TIMES: usize = 2;
 
-/// How many run, and how many wait for how long.
+/// Limits for running and waiting statements.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AdmissionLimits {
-    /// Statements that run at once.
+    /// Maximum number of running statements.
     pub(crate) running: usize,
-    /// Statements that wait, at most.
+    /// Maximum number of waiting statements.
     pub(crate) queue: usize,
-    /// How long one waits.
+    /// Maximum time a statement waits.
     pub(crate) wait: Duration,
 }
 
-/// The turns of a database.
+/// The scheduling slots of a database.
 #[derive(Debug)]
 pub(crate) struct Admission {
     state: Mutex<State>,
@@ -48,9 +48,9 @@ pub(crate) struct Admission {
 #[derive(Debug, Default)]
 struct State {
     running: usize,
-    /// Those who wait, for a turn or for memory.
+    /// Number of statements waiting for a slot or for memory.
     waiting: usize,
-    /// Users who have a turn or wait for one.
+    /// Users who have a slot or wait for one.
     users: HashMap<Arc<str>, User>,
     turns_given: u64,
 }
@@ -58,13 +58,13 @@ struct State {
 #[derive(Debug, Default)]
 struct User {
     running: usize,
-    /// Which turn of all was the last one given to this user.
+    /// Sequence number of the last slot granted to this user.
     last: u64,
     queue: VecDeque<oneshot::Sender<Permit>>,
 }
 
 impl State {
-    /// Whether one more of a user with so many may run.
+    /// Whether another statement may run for a user with this many running ones.
     fn has_turn(&self, limit: usize, running: usize) -> bool {
         self.running < limit || (running == 0 && self.running < MAX_TIMES * limit)
     }
@@ -82,8 +82,8 @@ impl Admission {
         Arc::new(Self { state: Mutex::default(), limits, memory })
     }
 
-    /// Waits for a turn. Fails with `Busy` when too many wait, or for too long, and with
-    /// `OutOfMemory` when memory stays low for as long.
+    /// Waits for a slot. Fails with `Busy` if too many statements wait or the wait is too long, and
+    /// with `OutOfMemory` if memory stays low for that time.
     pub(crate) async fn admit(self: &Arc<Self>, user: &str) -> EngineResult<Turn> {
         let user: Arc<str> = user.into();
         let mut asked = None;
@@ -113,7 +113,7 @@ impl Admission {
         }
     }
 
-    /// Asks for a turn, which comes when it is there.
+    /// Requests a slot, which is sent when one is free.
     fn ask(self: &Arc<Self>, user: &Arc<str>) -> oneshot::Receiver<Permit> {
         let (sender, receiver) = oneshot::channel();
         self.state.lock().users.entry(Arc::clone(user)).or_default().queue.push_back(sender);
@@ -121,10 +121,11 @@ impl Admission {
         receiver
     }
 
-    /// Gives the free turns: to the users with the fewest, and of those to the longest waiting one.
+    /// Grants free slots to users with the fewest running statements, and among those to the user
+    /// served least recently.
     fn give(self: &Arc<Self>) {
         while let Some((sender, permit)) = self.next() {
-            // One who does not wait any more gives it back by letting go of it.
+            // If the statement no longer waits, dropping the permit releases the slot.
             drop(sender.send(permit));
         }
     }
@@ -148,7 +149,7 @@ impl Admission {
         Some((sender, Permit { admission: Arc::clone(self), user: name }))
     }
 
-    /// Statements that wait.
+    /// Number of waiting statements.
     pub(crate) fn waiting(&self) -> usize {
         self.state.lock().waiting
     }
@@ -174,7 +175,7 @@ fn closed() -> EngineError {
     EngineError::new(ErrorCode::Closed, "the database is closed")
 }
 
-/// A place in the queue.
+/// A position in the queue.
 struct Place<'a>(&'a Admission);
 
 impl Drop for Place<'_> {
@@ -183,7 +184,7 @@ impl Drop for Place<'_> {
     }
 }
 
-/// A turn of a user's, given back when dropped.
+/// A user's slot, released when dropped.
 #[derive(Debug)]
 struct Permit {
     admission: Arc<Admission>,
@@ -197,7 +198,7 @@ impl Drop for Permit {
             state.running -= 1;
             if let Some(user) = state.users.get_mut(&self.user) {
                 user.running -= 1;
-                // Those who gave up waiting are not counted as waiting any more.
+                // Statements that gave up waiting no longer count.
                 user.queue.retain(|sender| !sender.is_closed());
             }
             state.forget_idle(&self.user);
@@ -206,11 +207,11 @@ impl Drop for Permit {
     }
 }
 
-/// The right to run, given back when dropped.
+/// Admission of a statement. Dropping it releases the scheduling slot.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     permit: Option<Permit>,
-    /// Whose turn, and where; absent for what takes no turn.
+    /// Source of the slot and its user; `None` for statements that need no slot.
     of: Option<(Arc<Admission>, Arc<str>)>,
 }
 
@@ -220,17 +221,18 @@ impl Turn {
         Self { permit: Some(permit), of }
     }
 
-    /// What is cheap needs no turn.
+    /// Returns the admission of a cheap statement, which needs no slot.
     pub(crate) fn free() -> Self {
         Self::default()
     }
 
-    /// Lets others run while this one waits for its reader.
+    /// Releases the slot while the statement waits for its reader.
     pub(crate) fn pause(&mut self) {
         self.permit = None;
     }
 
-    /// Goes on; waits as long as it takes, since what it holds is in use already.
+    /// Acquires a slot again. Waits without limit, because the statement's resources are already in
+    /// use.
     pub(crate) async fn resume(&mut self) -> EngineResult<()> {
         if let Some((admission, user)) = &self.of
             && self.permit.is_none()
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn those_over_the_limit_wait_and_then_are_refused() {
+    fn statements_over_the_limit_wait_and_are_then_rejected() {
         block_on(async {
             let admission = admission(1, 8, 30);
             let turn = admission.admit("a").await.unwrap();
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_refuses_at_once() {
+    fn a_full_queue_rejects_immediately() {
         block_on(async {
             let admission = admission(1, 0, 60_000);
             let _turn = admission.admit("a").await.unwrap();
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paused_turn_is_anybodys() {
+    fn a_paused_slot_is_available_to_others() {
         block_on(async {
             let admission = admission(1, 8, 30);
             let mut first = admission.admit("a").await.unwrap();
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_who_runs_nothing_has_a_turn_beside_the_common_ones() {
+    fn an_idle_user_gets_an_extra_slot() {
         block_on(async {
             let admission = admission(2, 8, 30);
             let _many =
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_turn_is_that_of_the_user_who_runs_least() {
+    fn waiting_users_get_the_freed_slots_and_are_then_forgotten() {
         block_on(async {
             let admission = admission(1, 8, 60_000);
             let (many, own) = (admission.admit("many").await, admission.admit("own").await);

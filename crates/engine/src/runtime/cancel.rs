@@ -1,7 +1,8 @@
-//! One token per query: socket close, `CancelRequest`, CANCEL QUERY and timeouts share it.
+//! Cancellation: one token per query, shared by socket close, `CancelRequest`, CANCEL QUERY and
+//! timeouts.
 //!
-//! A statement that has begun its commit is not stopped any more: what is answered must be what
-//! happened.
+//! A statement that has begun its commit cannot be stopped, because its reply must reflect the
+//! outcome.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,48 +17,48 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-/// Tells a running query to stop.
+/// Stops a running query.
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken {
     shared: Arc<Shared>,
 }
 
-/// May be stopped.
+/// Running; can be stopped.
 const RUNNING: u8 = 0;
-/// Was stopped.
+/// Stopped.
 const STOPPED: u8 = 1;
-/// Commits, or has committed.
+/// Committing or committed.
 const SETTLED: u8 = 2;
 
 #[derive(Debug, Default)]
 struct Shared {
     state: AtomicU8,
-    /// Why, when it was not a client's request.
+    /// The reason, unless a client requested the cancellation.
     why: OnceLock<EngineError>,
-    /// When the statement has to be over.
+    /// Deadline of the statement.
     deadline: OnceLock<Deadline>,
     wake: Notify,
 }
 
 impl CancelToken {
-    /// Cancels; lock-free, may be called from anywhere, any number of times. Without effect on a
-    /// statement that commits.
+    /// Cancels the statement, unless it is committing. Lock-free; may be called from any thread,
+    /// any number of times.
     pub fn cancel(&self) {
         if self.change(RUNNING, STOPPED) {
             self.shared.wake.notify_waiters();
         }
     }
 
-    /// Cancels for a reason of the server's; false when it commits.
+    /// Cancels for a server-side reason; returns false if the statement is committing.
     pub(crate) fn stop(&self, why: EngineError) -> bool {
-        // The first reason counts.
+        // The first reason is retained.
         let _ = self.shared.why.set(why);
         self.cancel();
         self.is_cancelled()
     }
 
-    /// Commits, unless the statement was stopped. Nothing stops it from then on, but where the
-    /// commit fails.
+    /// Commits, unless the statement was stopped. Afterwards nothing can stop it unless the commit
+    /// fails.
     pub(crate) fn settle<T>(&self, commit: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
         if !self.change(RUNNING, SETTLED) && self.is_cancelled() {
             return Err(self.error());
@@ -69,13 +70,13 @@ impl CancelToken {
         outcome
     }
 
-    /// Says when the statement has to be over, for [`CancelToken::why_stopped`].
+    /// Sets the deadline, for [`CancelToken::why_stopped`].
     pub(crate) fn set_deadline(&self, deadline: Deadline) {
-        // A statement is executed once under its token.
+        // A token is used for one execution only.
         let _ = self.shared.deadline.set(deadline);
     }
 
-    /// Why the statement has to stop, when it has to: it was stopped, or is late.
+    /// Returns why the statement must stop, if it was cancelled or its deadline has passed.
     pub(crate) fn why_stopped(&self) -> Option<EngineError> {
         let deadline = self.shared.deadline.get();
         let late = deadline.filter(|deadline| deadline.has_passed());
@@ -87,18 +88,18 @@ impl CancelToken {
         self.shared.state.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Why it was stopped.
+    /// Returns the reason for the cancellation.
     pub(crate) fn error(&self) -> EngineError {
         let asked = || EngineError::new(ErrorCode::Cancelled, "cancelled by user");
         self.shared.why.get().cloned().unwrap_or_else(asked)
     }
 
-    /// Whether `cancel` was called.
+    /// Whether the statement was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.shared.state.load(Ordering::Acquire) == STOPPED
     }
 
-    /// Resolves when it was stopped.
+    /// Resolves when the statement is cancelled.
     pub(crate) async fn cancelled(&self) {
         loop {
             let woken = self.shared.wake.notified();
@@ -110,7 +111,7 @@ impl CancelToken {
     }
 }
 
-/// When a statement has to be over.
+/// Deadline of a statement.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Deadline {
     at: Option<Instant>,
@@ -118,7 +119,8 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// A deadline of `timeout_ms` that began `elapsed_ms` ago; none when absent or 0.
+    /// Creates a deadline `timeout_ms` after a start that was `elapsed_ms` ago; none if absent or
+    /// 0.
     pub(crate) fn of(timeout_ms: Option<u64>, elapsed_ms: u64) -> Self {
         let timeout_ms = timeout_ms.unwrap_or(0);
         let left = Duration::from_millis(timeout_ms.saturating_sub(elapsed_ms));
@@ -145,7 +147,7 @@ impl Deadline {
     }
 }
 
-/// Ends the binding and planning of a statement, which wait for nothing on their way.
+/// Stops the binding and planning of a statement, which never await.
 pub(crate) struct StatementStop {
     pub(crate) token: CancelToken,
     pub(crate) deadline: Deadline,
@@ -158,7 +160,8 @@ impl Stop for StatementStop {
     }
 }
 
-/// Runs `work` until it is done, cancelled or late; dropping it stops it.
+/// Runs `work` until it completes, is cancelled, or misses its deadline. Dropping the future stops
+/// it.
 pub(crate) async fn until_stopped<T>(
     token: &CancelToken,
     deadline: Deadline,
@@ -167,7 +170,7 @@ pub(crate) async fn until_stopped<T>(
     if token.is_cancelled() || (deadline.has_passed() && token.stop(deadline.error())) {
         return Err(token.error());
     }
-    // Stopped within a step, a query may fail at the step rather than between two.
+    // A query stopped within a step may fail with an error of that step.
     let done = |result: EngineResult<T>| {
         result.map_err(|error| {
             let late = deadline.has_passed() && token.stop(deadline.error());
@@ -175,12 +178,12 @@ pub(crate) async fn until_stopped<T>(
         })
     };
     let mut work = pin!(work);
-    // What is done in one step needs neither a timer nor a place among those who wait.
+    // Work that completes in one poll needs neither a timer nor a registered waker.
     if let Poll::Ready(result) = futures::poll!(work.as_mut()) {
         return done(result);
     }
-    // A caller that polls a statement once, to hand it on if it waits, must not be kept by a
-    // second poll.
+    // Some callers poll a statement once and hand it on if it is pending. A second poll must not
+    // delay them.
     yield_now().await;
     tokio::select! {
         biased;
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_commits_is_not_stopped() {
+    fn a_committing_statement_is_not_stopped() {
         let token = CancelToken::default();
         let committed = token.settle(|| {
             token.cancel();
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stopped_does_not_commit() {
+    fn a_stopped_statement_does_not_commit() {
         let token = CancelToken::default();
         assert!(token.stop(refused()));
         let committed = token.settle(|| -> EngineResult<()> { panic!("it was stopped") });
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_failed_commit_it_may_be_stopped() {
+    fn a_statement_can_be_stopped_after_a_failed_commit() {
         let token = CancelToken::default();
         assert!(token.settle(|| -> EngineResult<()> { Err(refused()) }).is_err());
         token.cancel();
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_waits_for_a_commit() {
+    fn a_deadline_does_not_stop_a_committed_statement() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let run = |commits: bool| {
             let token = CancelToken::default();

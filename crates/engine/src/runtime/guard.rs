@@ -1,4 +1,4 @@
-//! Panics become errors: at every entry of the façade and in every worker.
+//! Converts panics to errors, at every entry point of the façade and in every worker.
 
 use std::any::Any;
 use std::future::Future;
@@ -13,13 +13,13 @@ use crate::runtime::work::following_run;
 
 static NEXT_INCIDENT: AtomicU64 = AtomicU64::new(1);
 
-/// Runs `work`; a panic becomes an `Internal` error.
+/// Runs `work`; converts a panic to an `Internal` error.
 pub fn catch<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(entry, &*payload)))
 }
 
-/// Runs `work` over a file that another program wrote; a panic becomes the error that its reader
-/// has for an invalid file. The text of the panic goes to the log.
+/// Runs `work` on a file from another program; converts a panic to the reader's error for an
+/// invalid file. The panic message is logged.
 pub fn catch_unreadable<T>(
     entry: &'static str,
     unreadable: impl FnOnce(EngineError) -> EngineError,
@@ -29,7 +29,7 @@ pub fn catch_unreadable<T>(
         .unwrap_or_else(|payload| Err(unreadable(panicked(entry, &*payload))))
 }
 
-/// Runs `work` to its end; a panic becomes an `Internal` error.
+/// Runs `work` to completion; converts a panic to an `Internal` error.
 pub async fn catch_async<T>(
     entry: &'static str,
     work: impl Future<Output = EngineResult<T>>,
@@ -40,8 +40,8 @@ pub async fn catch_async<T>(
     }
 }
 
-/// Runs `work` on a thread of its own. For work that others wait for on the blocking threads: all
-/// of those may be taken by them.
+/// Runs `work` on a separate thread. For work that tasks on blocking threads wait for: these tasks
+/// may occupy all blocking threads.
 pub fn run_apart<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,
@@ -56,14 +56,14 @@ async fn on_own_thread<T: Send + 'static>(
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name(format!("tidemark-{entry}"));
     let spawned = thread.spawn(move || {
-        // No receiver is left when the statement was cancelled.
+        // The receiver is gone if the statement was cancelled.
         let _ = sender.send(catch(entry, work));
     });
     spawned.map_err(|error| EngineError::io("cannot start a thread", &error))?;
     receiver.await.map_err(|error| EngineError::internal(error.to_string()))?
 }
 
-/// Runs `work` on a thread that may block. Must be called inside a tokio runtime.
+/// Runs `work` on a blocking thread. Must be called inside a tokio runtime.
 pub fn run_blocking<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,
@@ -81,7 +81,7 @@ async fn on_blocking_thread<T: Send + 'static>(
     }
 }
 
-/// The error of a worker that panicked. The text goes to the log; the client sees an id.
+/// Returns the error of a worker that panicked. The message is logged; the client gets an id.
 pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError {
     let text = payload
         .downcast_ref::<String>()
@@ -95,8 +95,8 @@ pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError 
     EngineError::new(ErrorCode::Internal, message)
 }
 
-/// The error as a client may see it: a library's text goes to the log, under a number that the
-/// client receives. Everything that crosses the border passes here.
+/// Returns the error as shown to clients: a library's error message is logged under an id that the
+/// client gets. Every error that crosses the border passes through here.
 #[must_use]
 pub fn outward(mut error: EngineError) -> EngineError {
     let Some(inner) = error.inner.take() else { return error };
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_library_says_is_for_the_log() {
+    fn library_error_messages_go_to_the_log() {
         let error = outward(EngineError::internal("Schema error: no field r1.a"));
         assert!(error.message.starts_with("internal error "), "{error}");
         assert_eq!(error.inner, None);

@@ -1,6 +1,7 @@
-//! Whose task works next. Tasks of heavy queries work for some milliseconds at a time; where more
-//! of them want to than there are workers, users take turns, so that a user with many queries gets
-//! no more of the workers than one with a single query.
+//! Fair scheduling of tasks. Tasks of heavy queries run for a few milliseconds at a time.
+//!
+//! If more tasks are ready than there are workers, users alternate. A user with many queries then
+//! gets no more worker time than one with a single query.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// As many lanes as there are workers.
+/// The task scheduler, with as many lanes as there are workers.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     count: usize,
@@ -19,9 +20,9 @@ pub(crate) struct Lanes {
 #[derive(Debug, Default)]
 struct State {
     running: usize,
-    /// Users with tasks that run or wait.
+    /// Users with running or waiting tasks.
     users: HashMap<Arc<str>, User>,
-    /// The time used by the user who went last: users who come now start with as much.
+    /// Worker time used by the user scheduled last. New users start with this value.
     floor: Duration,
     next_ticket: u64,
 }
@@ -64,7 +65,7 @@ impl State {
             .or_insert_with(|| User { used: floor, ..User::default() })
     }
 
-    /// A place behind those of the user who wait already.
+    /// Appends a task to the user's waiting tasks and returns its ticket.
     fn line_up(&mut self, user: &Arc<str>, waker: Waker) -> u64 {
         self.next_ticket += 1;
         let ticket = self.next_ticket;
@@ -79,7 +80,8 @@ impl State {
         }
     }
 
-    /// Lets those begin for whom there are lanes: of the user who used least, who came first.
+    /// Starts tasks while lanes are free: the first waiting task of the user with the least worker
+    /// time.
     fn admit(&mut self, count: usize) {
         while self.running < count {
             let waiting = self.users.values_mut().filter(|user| !user.waiting.is_empty());
@@ -93,12 +95,12 @@ impl State {
     }
 }
 
-/// A task's place.
+/// A task's handle in the scheduler.
 #[derive(Debug)]
 pub(crate) struct Lane {
     lanes: Arc<Lanes>,
     user: Arc<str>,
-    /// Under which it waits, or waited until it was admitted.
+    /// Ticket under which it waits, or waited before it was admitted.
     ticket: Option<u64>,
 }
 
@@ -107,7 +109,8 @@ impl Lane {
         Self { lanes, user, ticket: None }
     }
 
-    /// The right to work now; `None` when others do, and the task is woken when it may.
+    /// Returns the right to run now, or `None` if all lanes are busy; the task is woken when
+    /// admitted.
     pub(crate) fn enter(&mut self, context: &Context<'_>) -> Option<Running<'_>> {
         let mut state = self.lanes.state.lock();
         if let Some(ticket) = self.ticket {
@@ -116,7 +119,7 @@ impl Lane {
                 waits.waker.clone_from(context.waker());
                 return None;
             }
-            // It was admitted.
+            // The task was admitted.
             self.ticket = None;
         } else {
             let ticket = state.line_up(&self.user, Waker::noop().clone());
@@ -149,15 +152,15 @@ impl Drop for Lane {
     }
 }
 
-/// The task works until this is dropped.
+/// The right to run, until dropped.
 pub(crate) struct Running<'a> {
     lane: &'a mut Lane,
     since: Instant,
 }
 
 impl Running<'_> {
-    /// Ends the slice of a task that has more to do: it waits for its next one from now on, not
-    /// from when the runtime comes to it again, which may be after a slice of every other task.
+    /// Ends the slice of a task that has more to do. It queues immediately, not when the runtime
+    /// polls it again, which may be after one slice of every other task.
     pub(crate) fn line_up(self, context: &Context<'_>) {
         let mut state = self.lane.lanes.state.lock();
         let ticket = state.line_up(&self.lane.user, context.waker().clone());
@@ -181,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn users_take_turns_whatever_the_number_of_their_tasks() {
+    fn users_alternate_regardless_of_their_task_count() {
         let lanes = Lanes::new(1);
         let context = Context::from_waker(Waker::noop());
         let mut tasks: Vec<Lane> = (0..8).map(|_| lane(&lanes, "many")).collect();
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_is_dropped_leaves_its_place() {
+    fn a_dropped_task_releases_its_lane() {
         let lanes = Lanes::new(1);
         let context = Context::from_waker(Waker::noop());
         let (mut first, mut second, mut third) =
@@ -214,7 +217,7 @@ mod tests {
         assert!(third.enter(&context).is_none());
         drop(third);
         drop(running);
-        // Admitted, and dropped before it works.
+        // Dropped after being admitted but before it runs.
         drop(second);
         assert!(first.enter(&context).is_some());
         let state = lanes.state.lock();

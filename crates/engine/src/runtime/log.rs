@@ -1,4 +1,4 @@
-//! Log lines on their way to TypeScript: queued, never blocking, handed over in batches.
+//! Passes log lines to TypeScript: queued without blocking and delivered in batches.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,15 +7,15 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 pub use tidemark_border::{LogLevel as Level, LogLine};
 
-/// Lines kept while no reader takes them; older ones are dropped and counted.
+/// Maximum lines queued while no reader takes them; further lines are dropped and counted.
 const MAX_QUEUED_LINES: usize = 10_000;
 
 #[derive(Default)]
 struct Lines {
     waiting: Vec<LogLine>,
-    /// Batches that were taken and not yet delivered.
+    /// Number of batches taken but not yet delivered.
     on_their_way: usize,
-    /// A reader takes lines.
+    /// Whether a reader takes lines.
     is_read: bool,
 }
 
@@ -76,24 +76,25 @@ pub fn write(
     queue().write(LogLine { level, component, event, fields });
 }
 
-/// Waits for lines and takes them all. For one thread of the border, which says [`delivered`]
-/// once for each batch.
+/// Waits for lines and takes them all. Called by one thread of the border, which calls
+/// [`delivered`] once per batch.
 pub fn take_batch() -> Vec<LogLine> {
     queue().take_batch()
 }
 
-/// A batch arrived, or never will.
+/// Records that a batch was delivered, or never will be.
 pub fn delivered() {
     queue().delivered();
 }
 
-/// Waits until every line written before was delivered, `patience` at most: a process that ends
-/// takes with it what is still on its way. False when some are left. At once without a reader.
+/// Waits until every line written before is delivered, for at most `patience`, because lines still
+/// in transit are lost when the process exits. Returns false if some remain. Returns immediately
+/// without a reader.
 pub fn wait_until_delivered(patience: Duration) -> bool {
     queue().wait_until_delivered(patience)
 }
 
-/// Lines lost because no reader took them in time.
+/// Number of lines lost because no reader took them in time.
 pub fn dropped_lines() -> u64 {
     queue().dropped.load(Ordering::Relaxed)
 }
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_delivered_when_its_reader_says_so() {
+    fn a_line_is_delivered_when_its_reader_confirms_it() {
         let queue = Queue::default();
         queue.write(line("first"));
         assert!(queue.wait_until_delivered(SHORT), "nobody reads");

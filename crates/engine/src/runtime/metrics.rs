@@ -2,51 +2,51 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Everything counted, since the database was opened.
+/// Counters since the database was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    /// Statements executed.
+    /// Number of statements executed.
     pub(crate) statements: Counter,
-    /// Those of them that a handoff of their connection executed.
+    /// Number of those executed by a connection handoff.
     pub(crate) fast_path_statements: Counter,
-    /// Those of them whose result was cached for their values.
+    /// Number of those answered from a cached result.
     pub(crate) cached_results: Counter,
-    /// Statements that failed.
+    /// Number of statements that failed.
     pub(crate) failures: Counter,
-    /// Rows encoded for clients.
+    /// Number of rows encoded for clients.
     pub(crate) rows_returned: Counter,
-    /// Rows written.
+    /// Number of rows written.
     pub(crate) rows_written: Counter,
-    /// How often it was read what was touched of the bases of views.
+    /// Number of times the changes of view base tables were read.
     pub(crate) view_base_reads: Counter,
-    /// Bytes taken by appenders.
+    /// Bytes received by appenders.
     pub(crate) bytes_imported: Counter,
 }
 
-/// What is so at the moment.
+/// Current values.
 #[derive(Debug)]
 pub(crate) struct Gauges {
-    /// Queries that run or wait.
+    /// Number of running or waiting queries.
     pub(crate) running_queries: usize,
-    /// Queries that wait for a turn.
+    /// Number of queries waiting for a scheduling slot.
     pub(crate) waiting_queries: usize,
-    /// Bytes that queries hold.
+    /// Bytes used by queries.
     pub(crate) query_memory_bytes: usize,
-    /// Bytes that queries may hold.
+    /// Maximum bytes that queries may use.
     pub(crate) query_memory_limit_bytes: usize,
-    /// Bytes that queries keep in temporary files.
+    /// Bytes of temporary files of queries.
     pub(crate) spilled_bytes: u64,
-    /// Bytes of the process that are no mapped file's.
+    /// Resident bytes of the process, without mapped files.
     pub(crate) resident_bytes: u64,
-    /// Bytes of rows that only memory and the log hold.
+    /// Bytes of rows that exist only in memory and the log.
     pub(crate) unwritten_bytes: u64,
-    /// Rows that checkpoints wrote since the start.
+    /// Number of rows written by checkpoints since startup.
     pub(crate) checkpointed_rows: u64,
-    /// Tables that are damaged.
+    /// Number of damaged tables.
     pub(crate) damaged_tables: usize,
 }
 
-/// A number that only grows.
+/// A monotonic counter.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
@@ -56,14 +56,14 @@ impl Counter {
         self.0.fetch_add(n, Ordering::Relaxed);
     }
 
-    /// The present value.
+    /// Returns the current value.
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 impl Metrics {
-    /// Names as TypeScript exposes them, units last.
+    /// Returns the values under the names that TypeScript exposes, with units last.
     pub(crate) fn to_json(&self, gauges: &Gauges) -> serde_json::Value {
         serde_json::json!({
             "statements_total": self.statements.get(),

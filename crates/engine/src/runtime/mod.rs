@@ -1,9 +1,9 @@
-//! What statements run on: threads, memory, temporary files, cancellation, the log.
+//! Runtime resources of statements: threads, memory, temporary files, cancellation, and the log.
 //!
-//! `workers` are the threads, `work` and `lanes` schedule the tasks of users on them, `admission`
-//! limits the statements that run at once, `pool`, `resident` and `spill` memory and temporary
-//! files, `registry` lists the running statements, `cancel` stops them, `open_handoffs` are the
-//! connections that the engine serves itself, `guard` turns panics into errors.
+//! `workers` are the threads; `work` and `lanes` schedule users' tasks on them. `admission` limits
+//! the number of concurrent statements; `pool`, `resident` and `spill` limit memory and temporary
+//! files. `registry` lists running statements, and `cancel` stops them. `open_handoffs` revokes
+//! connection handoffs, and `guard` converts panics to errors.
 
 pub(crate) mod admission;
 pub(crate) mod cancel;

@@ -1,4 +1,4 @@
-//! Ends handoffs from outside: a request to cancel, a change of rights, the end of the server.
+//! Revokes handoffs: on a cancel request, a change of permissions, or server shutdown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::runtime::cancel::CancelToken;
 
-/// Where identifiers of handed off executions begin: far beyond those that are counted elsewhere.
+/// First id of executions in handoffs, far above the ids assigned elsewhere.
 const FIRST_EXECUTION: u64 = 1 << 48;
 
 /// All handoffs of a database.
@@ -21,7 +21,7 @@ pub(crate) struct Handoffs {
 }
 
 impl Handoffs {
-    /// Takes note of a handoff; false where there is one with this id.
+    /// Registers a handoff; returns false if the id is already in use.
     pub(crate) fn begin(&self, id: u64, control: &Arc<Control>) -> bool {
         self.open.lock().insert(id, Arc::clone(control)).is_none()
     }
@@ -30,13 +30,14 @@ impl Handoffs {
         self.open.lock().remove(&id);
     }
 
-    /// Ends a handoff; false when there is none with this id. `gently`: what runs may end first.
+    /// Revokes a handoff; returns false for an unknown id. With `gently`, the running statement may
+    /// finish.
     pub(crate) fn revoke(&self, id: u64, gently: bool) -> bool {
         let open = self.open.lock();
         open.get(&id).map(|control| control.revoke(gently)).is_some()
     }
 
-    /// Ends all of them.
+    /// Revokes all handoffs.
     pub(crate) fn recall_all(&self) {
         self.open.lock().values().for_each(|control| control.revoke(false));
     }
@@ -46,13 +47,13 @@ impl Handoffs {
     }
 }
 
-/// How a handoff is ended from outside.
+/// Controls a handoff from outside.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     is_recalled: AtomicBool,
-    /// The client sends nothing any more.
+    /// Whether the client has closed its sending side.
     has_left: AtomicBool,
-    /// Of the execution that runs.
+    /// Token of the running execution.
     running: Mutex<Option<CancelToken>>,
     waker: AtomicWaker,
 }
@@ -76,7 +77,7 @@ impl Control {
         self.has_left.store(true, Ordering::SeqCst);
     }
 
-    /// Stops what runs for a client that is gone.
+    /// Stops the running execution if its client has left.
     pub(crate) fn stop_if_left(&self) {
         if self.has_left.load(Ordering::SeqCst) {
             self.stop();
@@ -91,7 +92,7 @@ impl Control {
         self.waker.register(waker);
     }
 
-    /// Takes note of an execution; false where none may begin any more.
+    /// Registers an execution; returns false if the handoff was revoked.
     pub(crate) fn begins(&self, token: &CancelToken) -> bool {
         *self.running.lock() = Some(token.clone());
         !self.is_recalled()

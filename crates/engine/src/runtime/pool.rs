@@ -1,10 +1,11 @@
-//! Memory of running queries, and of rows that wait for COMMIT: one pool for all of them, of which
-//! each user and each query gets at most a share.
+//! Memory of running queries, and of rows waiting for COMMIT: one shared pool with a limit per user
+//! and per query.
 //!
-//! The pool counts what operators register. An operator that can spill gives way when its query
-//! or all queries have no more; one that cannot fails its query with an error that names both
-//! figures. Within a query those that can spill share evenly what the others leave, and leave a
-//! part to these: what was sorted is merged by an operator that cannot spill.
+//! The pool counts the memory that operators register. An operator that can spill does so when its
+//! query or all queries have reached their limit. An operator that cannot spill fails its query
+//! with an error that reports the usage and the limits. Within a query, spilling operators share
+//! evenly what the others leave free, except for a reserve: sorted runs are merged by an operator
+//! that cannot spill.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,29 +19,29 @@ use datafusion::execution::memory_pool::{
 use parking_lot::Mutex;
 use tidemark_operators::MEMORY;
 
-/// Those that can spill leave one part in so many of their query's memory to the others.
+/// Divisor of a query's memory that spilling operators leave for the others.
 const LEFT_SHARE: usize = 8;
-/// A user's queries leave one part in so many of the pool to others'.
+/// Divisor of the pool that one user's queries leave for other users.
 const OTHERS_SHARE: usize = 4;
 
-/// Bytes that all queries hold.
+/// The memory pool of all queries.
 #[derive(Debug)]
 pub(crate) struct SharedPool {
     limit: usize,
     query_limit: usize,
     used: AtomicUsize,
-    /// What the queries of each user hold, as long as there are any.
+    /// Bytes used per user, while the user has queries.
     users: Mutex<HashMap<String, Weak<AtomicUsize>>>,
 }
 
 impl SharedPool {
-    /// A pool of `limit` bytes, of which one query gets at most `query_limit`.
+    /// Creates a pool of `limit` bytes with at most `query_limit` per query.
     pub(crate) fn new(limit: usize, query_limit: usize) -> Arc<Self> {
         let query_limit = query_limit.min(limit);
         Arc::new(Self { limit, query_limit, used: AtomicUsize::new(0), users: Mutex::default() })
     }
 
-    /// The pool of one more query of a user's.
+    /// Returns the pool for another query of a user.
     pub(crate) fn query(self: &Arc<Self>, user: &str) -> Arc<QueryPool> {
         let mut users = self.users.lock();
         let user = users.get(user).and_then(Weak::upgrade).unwrap_or_else(|| {
@@ -52,54 +53,54 @@ impl SharedPool {
         Arc::new(QueryPool { shared: Arc::clone(self), user, state: Mutex::default() })
     }
 
-    /// Bytes that the queries of one user may hold.
+    /// Maximum bytes for the queries of one user.
     fn user_limit(&self) -> usize {
         (self.limit - self.limit / OTHERS_SHARE).max(self.query_limit)
     }
 
-    /// Bytes that all queries hold.
+    /// Bytes used by all queries.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Bytes that all queries may hold.
+    /// Maximum bytes for all queries.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Bytes that one query may hold.
+    /// Maximum bytes for one query.
     pub(crate) fn query_limit(&self) -> usize {
         self.query_limit
     }
 
-    /// Takes `bytes` unless that is too much.
+    /// Reserves `bytes`; returns false if the limit would be exceeded.
     pub(crate) fn take(&self, bytes: usize) -> bool {
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
-    /// Gives back what was taken.
+    /// Releases reserved bytes.
     pub(crate) fn give(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
-/// Bytes that one query holds.
+/// The memory pool of one query.
 #[derive(Debug)]
 pub(crate) struct QueryPool {
     shared: Arc<SharedPool>,
-    /// What all queries of its user hold.
+    /// Bytes used by all queries of its user.
     user: Arc<AtomicUsize>,
     state: Mutex<Held>,
 }
 
 #[derive(Debug, Default)]
 struct Held {
-    /// Operators that can spill.
+    /// Number of operators that can spill.
     spilling: usize,
-    /// Bytes they hold.
+    /// Bytes used by operators that can spill.
     spillable: usize,
-    /// Bytes that the others hold.
+    /// Bytes used by operators that cannot spill.
     fixed: usize,
 }
 
@@ -110,7 +111,7 @@ impl Held {
 }
 
 impl QueryPool {
-    /// Whether an operator may have `additional` bytes more within its query.
+    /// Whether the query's limit allows an operator `additional` bytes.
     fn has_room(&self, held: &Held, reservation: &MemoryReservation, additional: usize) -> bool {
         let left = self.shared.query_limit.saturating_sub(held.fixed);
         if reservation.consumer().can_spill() {
@@ -121,7 +122,7 @@ impl QueryPool {
         }
     }
 
-    /// Takes `bytes` of the user's share and of the pool, unless that is too much.
+    /// Reserves `bytes` within the user's limit and the pool; returns false if either is exceeded.
     fn take(&self, bytes: usize) -> bool {
         let limit = self.shared.user_limit();
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= limit);
@@ -201,7 +202,7 @@ impl MemoryPool for QueryPool {
     }
 }
 
-/// Whole mebibytes, rounded up: what is wanted is never shown as 0.
+/// Converts to MiB, rounded up so that a request is never shown as 0.
 fn mib(bytes: usize) -> usize {
     bytes.div_ceil(1 << 20)
 }
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_gets_its_share_and_all_queries_the_pool() {
+    fn query_and_pool_limits_are_enforced() {
         let shared = SharedPool::new(100 << 20, 60 << 20);
         let (one, two) = (shared.query("a"), shared.query("b"));
         let first = reservation(&one, "join", false);
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_leaves_a_part_to_others() {
+    fn one_user_cannot_use_the_entire_pool() {
         let shared = SharedPool::new(160, 80);
         let (one, two) = (shared.query("a"), shared.query("a"));
         let first = reservation(&one, "join", false);
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_spill_share_what_the_others_leave() {
+    fn spilling_operators_share_the_remaining_memory() {
         let shared = SharedPool::new(160, 160);
         let query = shared.query("a");
         let fixed = reservation(&query, "build", false);

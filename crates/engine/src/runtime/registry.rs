@@ -1,4 +1,4 @@
-//! The queries that run now.
+//! The running queries.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::Vacant;
@@ -17,10 +17,10 @@ use crate::runtime::lanes::Lanes;
 use crate::runtime::pool::{QueryPool, SharedPool};
 use crate::runtime::work::Work;
 
-/// Bytes up to which what a query took is taken for its plan.
+/// Allocated bytes up to which a query is assumed to hold only its plan.
 const PLAN_BYTES: usize = 4 << 20;
 
-/// Every running query, by id.
+/// All running queries, by id.
 #[derive(Debug)]
 pub(crate) struct QueryRegistry {
     memory: Arc<SharedPool>,
@@ -30,9 +30,9 @@ pub(crate) struct QueryRegistry {
 
 #[derive(Debug)]
 struct Entry {
-    /// User and text, as the statement has them.
+    /// User and SQL text of the statement.
     of: Arc<StatementContext>,
-    /// The text of this execution, where it is another one.
+    /// SQL text of this execution, if it differs.
     text: Option<String>,
     started_micros: i64,
     token: CancelToken,
@@ -41,8 +41,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// Bytes it holds: those its operators know of, or those it took where that is much. A query
-    /// that waits for its turn holds its plan.
+    /// Bytes the query holds: those its operators registered, or all it allocated if that is much.
+    /// A query waiting for a scheduling slot holds its plan.
     fn held(&self) -> usize {
         let taken = Some(self.work.account.held()).filter(|taken| *taken > PLAN_BYTES);
         self.memory.reserved().max(taken.unwrap_or(0))
@@ -56,8 +56,8 @@ impl Entry {
     }
 }
 
-/// A place in the registry, given back when dropped: an execution that can be cancelled, whether
-/// it has begun or waits for its turn.
+/// A registry entry, removed when dropped. The execution can be cancelled, whether it is running or
+/// waiting for a scheduling slot.
 #[derive(Debug)]
 pub struct Registration {
     registry: Arc<QueryRegistry>,
@@ -65,20 +65,20 @@ pub struct Registration {
     pub(crate) id: u64,
     /// The query's token.
     pub(crate) token: CancelToken,
-    /// When the query has to be over.
+    /// Deadline of the query.
     pub(crate) deadline: Deadline,
-    /// The query's memory.
+    /// The query's memory pool.
     pub(crate) memory: Arc<QueryPool>,
-    /// What its tasks share.
+    /// State shared by its tasks.
     pub(crate) work: Arc<Work>,
-    /// What the query reads, held as long as it runs, so that `snapshots()` shows it.
+    /// The snapshot that the query reads, held while it runs so that `snapshots()` shows it.
     snapshot: Option<Arc<Snapshot>>,
-    /// Faults of mapped files before it began.
+    /// Number of mapped-file faults before it began.
     pub(crate) faults: u64,
 }
 
 impl Registration {
-    /// Runs `work` until it is done, or the query is stopped or late.
+    /// Runs `work` until it completes, or the query is stopped or misses its deadline.
     pub(crate) async fn until_stopped<T>(
         &self,
         work: impl Future<Output = EngineResult<T>>,
@@ -86,12 +86,12 @@ impl Registration {
         until_stopped(&self.token, self.deadline, work).await
     }
 
-    /// Whose query it is.
+    /// Returns the query's user.
     pub(crate) fn user(&self) -> &str {
         self.work.user()
     }
 
-    /// Says how long the query may run.
+    /// Sets the deadline of the query.
     pub(crate) fn end_at(&mut self, deadline: Deadline) {
         self.deadline = deadline;
         self.token.set_deadline(deadline);
@@ -104,13 +104,13 @@ impl Registration {
 }
 
 impl QueryRegistry {
-    /// No queries, which will share this memory and these lanes.
+    /// Creates an empty registry whose queries share this memory and these lanes.
     pub(crate) fn new(memory: Arc<SharedPool>, lanes: Arc<Lanes>) -> Self {
         Self { memory, lanes, running: Mutex::default() }
     }
 
-    /// Enters a query, under this identifier or a free one; `text`: what it runs for, where that is
-    /// not the statement's own. Fails when another one runs under it.
+    /// Registers a query under this id or a free one. `text`: its SQL text, if it differs from the
+    /// statement's. Fails if a query with this id is running.
     pub(crate) fn register(
         self: &Arc<Self>,
         id: Option<u64>,
@@ -142,7 +142,7 @@ impl QueryRegistry {
         Ok(Registration { registry, id, token, deadline, memory, work, faults, snapshot: None })
     }
 
-    /// Cancels a query; false when there is none with this id.
+    /// Cancels a query; returns false for an unknown id.
     pub(crate) fn cancel(&self, id: u64, of: Option<&str>) -> bool {
         let running = self.running.lock();
         let found = running.get(&id);
@@ -150,8 +150,8 @@ impl QueryRegistry {
         found.map(|entry| entry.token.cancel()).is_some()
     }
 
-    /// Stops the query that holds most memory, with this error; false when none holds any that
-    /// is not stopped already.
+    /// Stops the query that holds the most memory, with this error; returns false if no other
+    /// running query holds any.
     pub(crate) fn stop_largest(&self, why: EngineError) -> bool {
         let running = self.running.lock();
         let running = running.values().filter(|entry| !entry.token.is_cancelled());
@@ -165,19 +165,19 @@ impl QueryRegistry {
         self.running.lock().values().for_each(|entry| entry.token.cancel());
     }
 
-    /// The running queries, oldest first.
+    /// Returns the running queries, oldest first.
     pub(crate) fn list(&self) -> Vec<ActiveQuery> {
         self.running.lock().iter().map(|(id, entry)| entry.describe(*id)).collect()
     }
 
-    /// The same, each with whether it was cancelled.
+    /// The same, and for each whether it was cancelled.
     pub(crate) fn list_with_state(&self) -> Vec<(ActiveQuery, bool)> {
         let running = self.running.lock();
         let state = |(id, entry): (&u64, &Entry)| (entry.describe(*id), entry.token.is_cancelled());
         running.iter().map(state).collect()
     }
 
-    /// How many run.
+    /// Number of running queries.
     pub(crate) fn len(&self) -> usize {
         self.running.lock().len()
     }
@@ -189,7 +189,7 @@ impl Drop for Registration {
     }
 }
 
-/// Microseconds since 1970.
+/// Returns the current time in microseconds since 1970.
 pub(crate) fn now_micros() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)

@@ -1,8 +1,8 @@
-//! The process's own size: a second limit beside the pool, which does not count everything.
+//! Limits the resident memory of the process, because the pool does not count everything.
 //!
-//! Above the low mark new queries wait and ingestion is slowed; above the high one the query that
-//! holds most is stopped and ingestion is refused. Both end by themselves. Mapped files do not
-//! count: the kernel takes their pages back when it needs them.
+//! Above the low mark new queries wait and ingestion is slowed. Above the high mark the query that
+//! holds the most memory is stopped, and ingestion is rejected. Both end automatically. Mapped
+//! files do not count, because the kernel reclaims their pages when needed.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -16,39 +16,39 @@ use tokio::runtime::Handle;
 use crate::runtime::log;
 use crate::runtime::registry::QueryRegistry;
 
-/// How often the process is measured, and how often where it holds much: what one thread freed, and
-/// keeps, counts as free until then, and is given to another.
+/// Measuring interval, and the interval when memory use is high. Until the next measurement, memory
+/// that one thread freed but retains counts as free and is granted to others.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
-/// The most often that the log says of a level that it was reached.
+/// Minimum interval between log lines about the same level.
 const LOG_EVERY: Duration = Duration::from_secs(1);
-/// Threads give back what they freed no more often than this, and where it grew by one part in so
-/// many of the limit.
+/// Minimum interval between requests that threads return freed memory, and the divisor of the limit
+/// by which retained memory must grow first.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
 const KEPT_SHARE: u64 = 8;
-/// Percent of the limit that are much.
+/// Percentage of the limit above which memory use is high.
 const MUCH_PERCENT: u64 = 60;
-/// How long after a query was stopped the next one may be: it takes a moment to let go of what it
-/// holds.
+/// Minimum time between stopping two queries, because a stopped query needs some time to release
+/// its memory.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Percent of the limit above which new queries wait.
+/// Percentage of the limit above which new queries wait.
 const LOW_PERCENT: u64 = 80;
-/// Percent of the limit above which the largest query is stopped.
+/// Percentage of the limit above which the largest query is stopped.
 const HIGH_PERCENT: u64 = 90;
 
-/// How much is left.
+/// Memory level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Level {
-    /// Enough.
+    /// Sufficient memory.
     Normal,
-    /// Nothing new is begun.
+    /// No new queries start.
     Low,
-    /// Something has to go.
+    /// A query must be stopped.
     High,
 }
 
-/// What the process may hold, and what it holds.
+/// The limit and the current resident memory of the process.
 #[derive(Debug)]
 pub(crate) struct ResidentGuard {
     limit: u64,
@@ -61,8 +61,8 @@ impl ResidentGuard {
         Arc::new(Self { limit, resident: AtomicU64::new(0), level: AtomicU8::new(0) })
     }
 
-    /// A guard that measures until the database is closed, and watches its queries and the rows
-    /// that it holds.
+    /// Creates a guard that measures until the database is closed, and controls its queries and
+    /// unwritten rows.
     pub(crate) fn watching(
         limit: u64,
         handle: &Handle,
@@ -82,7 +82,7 @@ impl ResidentGuard {
         }
     }
 
-    /// Bytes at the last measurement.
+    /// Resident bytes at the last measurement.
     pub(crate) fn resident(&self) -> u64 {
         self.resident.load(Ordering::Relaxed)
     }
@@ -102,7 +102,7 @@ impl ResidentGuard {
         level
     }
 
-    /// Why nothing is begun.
+    /// Returns the error for work that may not start.
     pub(crate) fn refusal(&self) -> EngineError {
         let (resident, limit) = (self.resident() >> 20, self.limit >> 20);
         let message = format!("memory is low: the server holds {resident} of {limit} MiB");
@@ -119,12 +119,12 @@ impl ResidentGuard {
     }
 }
 
-/// When threads give back what they freed and keep: as soon as that has grown by an eighth of
-/// `memory.limit` since they last did.
+/// Decides when threads must return memory that they freed but retain: when it has grown by an
+/// eighth of `memory.limit` since they last did.
 #[derive(Debug)]
 struct Kept {
     step: u64,
-    /// The least that was kept since threads gave back.
+    /// Minimum of the retained bytes since threads last returned memory.
     least: u64,
     asked: Option<Instant>,
 }
@@ -134,7 +134,7 @@ impl Kept {
         Self { step: limit / KEPT_SHARE, least: 0, asked: None }
     }
 
-    /// Whether threads are to give back now that so many bytes are kept.
+    /// Whether threads must return memory, given the bytes they retain now.
     fn is_too_much(&mut self, kept: u64) -> bool {
         if self.asked.is_some_and(|at| at.elapsed() < GIVE_BACK_EVERY) {
             return false;
@@ -151,7 +151,7 @@ impl Kept {
     }
 }
 
-/// Wakes those that rest: before they do again they give back what they freed.
+/// Wakes idle workers, because they return freed memory before they park again.
 fn wake_workers() {
     let handle = Handle::current();
     for _ in 0..handle.metrics().num_workers() {
@@ -159,7 +159,7 @@ fn wake_workers() {
     }
 }
 
-/// Measures until the database is closed.
+/// Measures repeatedly until the database is closed.
 async fn watch(guard: Arc<ResidentGuard>, registry: Weak<QueryRegistry>, storage: Weak<Storage>) {
     let (mut stopped, mut asked) = (None::<Instant>, 0);
     let mut kept = Kept::new(guard.limit);
@@ -201,24 +201,25 @@ async fn watch(guard: Arc<ResidentGuard>, registry: Weak<QueryRegistry>, storage
     }
 }
 
-/// Bytes of the process in memory but for mapped files.
+/// Returns the resident bytes of the process without mapped files.
 pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     Some(kib_after(&status, "RssAnon:")? + kib_after(&status, "RssShmem:").unwrap_or(0))
 }
 
-/// Bytes of the process in memory, mapped files included.
+/// Returns the resident bytes of the process including mapped files.
 pub(crate) fn process_bytes() -> Option<u64> {
     kib_after(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
-/// The number of bytes in a line `name  N kB`.
+/// Returns the number of bytes in a line `name  N kB`.
 fn kib_after(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Bytes the process may use: those of the machine, or fewer where a control group says so.
+/// Returns the memory available to the process: that of the machine, or less if a control group
+/// limits it.
 pub(crate) fn machine_memory() -> u64 {
     const FALLBACK_BYTES: u64 = 2 << 30;
     let machine = std::fs::read_to_string("/proc/meminfo").ok();
@@ -230,7 +231,7 @@ pub(crate) fn machine_memory() -> u64 {
     limits.chain(machine).min().unwrap_or(FALLBACK_BYTES)
 }
 
-/// Files that may hold the limit of a control group of ours or of one around it.
+/// Returns the files that may contain the memory limit of our control group or its ancestors.
 fn group_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {
@@ -255,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_follow_the_measurements() {
+    fn memory_levels_follow_the_measurements() {
         let guard = ResidentGuard::new(1_000);
         assert_eq!(guard.level(), Level::Normal);
         for (bytes, level) in [
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_given_back_where_it_grew() {
+    fn retained_memory_is_returned_after_it_has_grown() {
         let mut kept = Kept::new(800);
         assert!(!kept.is_too_much(99));
         assert!(kept.is_too_much(100));
@@ -284,13 +285,13 @@ mod tests {
     }
 
     #[test]
-    fn this_process_is_measured() {
+    fn memory_of_this_process_is_measured() {
         let bytes = resident_bytes().unwrap();
         assert!(bytes > 100 << 10 && bytes < machine_memory(), "{bytes}");
     }
 
     #[test]
-    fn control_groups_are_looked_for_up_to_the_root() {
+    fn control_group_limits_are_searched_up_to_the_root() {
         let files = group_files("12:cpu,memory:/a\n0::/b/c\n3:pids:/x");
         let names: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
         assert_eq!(

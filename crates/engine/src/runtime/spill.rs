@@ -1,5 +1,5 @@
-//! Files that a query spills to. An operator writes megabytes between two moments at which it can
-//! be stopped, so that each write asks whether the query still runs.
+//! Spill files of a query. An operator may write megabytes before it can be stopped, so each write
+//! checks whether the query is still running.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,9 @@ use crate::runtime::cancel::{CancelToken, Deadline};
 use crate::runtime::pool::SharedPool;
 use tidemark_operators::from_datafusion;
 
-/// What all queries run in: their memory, where they spill to, and no object stores, which files
-/// are not read through; the usual registry would make those of `DataFusion` part of the addon.
+/// Creates the environment of all queries: memory pool and spill directory, without object stores.
+/// Files are not read through object stores, and the default registry would link those of
+/// `DataFusion` into the addon.
 pub(crate) fn runtime_environment(
     memory: &Arc<SharedPool>,
     spill_root: PathBuf,
@@ -42,7 +43,7 @@ pub(crate) fn runtime_environment(
     }))
 }
 
-/// A registry in which no object store can be found.
+/// A registry without object stores.
 #[derive(Debug)]
 struct NoObjectStores;
 
@@ -56,7 +57,8 @@ impl ObjectStoreRegistry for NoObjectStores {
     }
 }
 
-/// The disk of one query: files of `shared`, whose limit counts, as long as the query may run.
+/// Returns the disk manager of one query. It creates files of `shared`, whose limit applies, while
+/// the query may run.
 pub(crate) fn query_disk(
     shared: &Arc<DiskManager>,
     token: &CancelToken,

@@ -1,7 +1,8 @@
-//! Work that is done for a query: polled by a worker, or run on a thread of its own. Each thread
-//! works for the query's account, and heavy work takes its place among that of other users.
+//! Work on behalf of a query, polled by a worker or run on a separate thread. A thread's
+//! allocations are charged to the query it works for, and heavy work is scheduled fairly among
+//! users.
 //!
-//! Tasks that a plan spawns follow by themselves: `DataFusion` tells of each.
+//! Tasks spawned by a plan are attributed automatically through a tracing hook of `DataFusion`.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -21,12 +22,12 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Work>>> = const { RefCell::new(None) };
 }
 
-/// What all tasks of one query share.
+/// State shared by all tasks of a query.
 pub(crate) struct Work {
     pub(crate) account: Arc<Account>,
     lanes: Arc<Lanes>,
     user: Arc<str>,
-    /// Whether it gives way to others: what is cheap does not.
+    /// Whether the work is heavy and yields to other users.
     is_heavy: AtomicBool,
 }
 
@@ -41,36 +42,36 @@ impl Work {
         Arc::new(Self { account, lanes, user: user.into(), is_heavy: AtomicBool::new(false) })
     }
 
-    /// Whose work it is.
+    /// Returns the user of the query.
     pub(crate) fn user(&self) -> &str {
         &self.user
     }
 
-    /// From now on it gives way to other users' work.
+    /// Marks the work as heavy: from now on it yields to other users.
     pub(crate) fn set_heavy(&self) {
         self.is_heavy.store(true, Ordering::Relaxed);
     }
 
-    /// A future that is polled as this work.
+    /// Wraps a future so that it is polled as this work.
     pub(crate) fn of<F: Future>(self: &Arc<Self>, work: F) -> Working<F> {
         Working { work: Arc::clone(self), lane: None, inner: Box::pin(work) }
     }
 
-    /// Runs what blocks as this work.
+    /// Runs a blocking function as this work.
     fn run<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
         let _current = Doing::new(self);
         work()
     }
 }
 
-/// The thread does a query's work as long as this lives.
+/// Guard: the thread works for a query while this exists.
 struct Doing {
     _entered: account::Entered,
     before: Option<Arc<Work>>,
 }
 
-/// Gives back what this thread freed for large queries that ended: before it works for others, and
-/// before it rests.
+/// Returns memory that this thread freed for large queries that have ended. Called before the
+/// thread works for other queries, and before it parks.
 pub(crate) fn give_back() {
     if account::has_to_give_back() {
         tidemark_vfs::give_back();
@@ -91,15 +92,15 @@ impl Drop for Doing {
     }
 }
 
-/// The work this thread does.
+/// Returns the work of the current thread.
 fn current() -> Option<Arc<Work>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// A future of a query.
+/// A future that runs as work of a query.
 pub(crate) struct Working<F> {
     work: Arc<Work>,
-    /// Its place among the tasks that want to run, while it is heavy.
+    /// Its scheduler handle, if the work is heavy.
     lane: Option<Lane>,
     inner: Pin<Box<F>>,
 }
@@ -131,7 +132,7 @@ impl<F: Future> Future for Working<F> {
     }
 }
 
-/// The same future, as the work that this thread does now.
+/// Wraps a future so that it runs as the current thread's work.
 pub(crate) fn following<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let current = current();
     async move {
@@ -142,7 +143,7 @@ pub(crate) fn following<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// A future that a thread waits for within its task: each look at it is a slice of its own.
+/// Wraps a future that a thread blocks on within its task: each poll starts a new time slice.
 pub(crate) fn waited_for<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let mut work = Box::pin(work);
     std::future::poll_fn(move |context| {
@@ -151,7 +152,7 @@ pub(crate) fn waited_for<F: Future>(work: F) -> impl Future<Output = F::Output> 
     })
 }
 
-/// The same function, as the work that this thread does now.
+/// Wraps a function so that it runs as the current thread's work.
 pub(crate) fn following_run<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let current = current();
     move || match current {
@@ -160,7 +161,7 @@ pub(crate) fn following_run<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Tasks of plans are work of the query that spawns them.
+/// Attributes tasks of plans to the query that spawns them.
 struct Follower;
 
 impl JoinSetTracer for Follower {
@@ -182,9 +183,9 @@ impl JoinSetTracer for Follower {
     }
 }
 
-/// Lets tasks follow; for the whole process, once.
+/// Installs the hook for spawned tasks, once per process.
 pub(crate) fn follow_tasks() {
-    // Another database of this process has done it already.
+    // Fails if another database of this process has already done it.
     let _ = set_join_set_tracer(&Follower);
 }
 
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
     use crate::runtime::workers::build_runtime;
 
-    /// Works until the end, a slice at each poll; counts its polls.
+    /// Runs until `end`, one time slice per poll, and counts the polls.
     async fn busy(end: Instant, polls: Arc<AtomicUsize>) {
         while Instant::now() < end {
             while !account::is_slice_over() {
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn users_share_the_workers_of_a_runtime_whatever_the_number_of_their_tasks() {
+    fn users_share_the_workers_regardless_of_their_task_count() {
         let (runtime, lanes) = (build_runtime(1).unwrap(), Lanes::new(1));
         let end = Instant::now() + Duration::from_secs(2);
         let start = |user: &str, tasks: usize| {

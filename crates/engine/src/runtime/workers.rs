@@ -8,12 +8,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::runtime::work;
 
-/// Stack of a worker. Operators poll their inputs, so a query takes a frame for each of those that
-/// stand within each other: enough for the deepest plan that the limit of its size allows. Only
-/// pages that are used take memory.
+/// Stack size of a worker. Operators poll their inputs, so a query needs a frame per nesting level
+/// of its plan. This is sufficient for the deepest plan that the plan size limit allows. Only
+/// touched pages use memory.
 pub(crate) const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// The runtime of a database, until it is closed.
+/// The runtime of a database, until the database is closed.
 pub(crate) struct Workers {
     runtime: Mutex<Option<Runtime>>,
     handle: Handle,
@@ -30,16 +30,16 @@ impl Workers {
         &self.handle
     }
 
-    /// Whether the caller runs on one of them.
+    /// Whether the caller runs on one of the workers.
     pub(crate) fn is_current(&self) -> bool {
         Handle::try_current().is_ok_and(|current| current.id() == self.handle.id())
     }
 
-    /// Ends all tasks. Waits for so long at most.
+    /// Ends all tasks; waits at most `within`.
     pub(crate) fn stop(&self, within: Duration) {
         let Some(runtime) = self.runtime.lock().take() else { return };
         if self.is_current() {
-            // The last reference was that of a task, which cannot wait for its own end.
+            // A task dropped the last reference; it cannot wait for its own end.
             runtime.shutdown_background();
         } else {
             runtime.shutdown_timeout(within);
@@ -47,8 +47,8 @@ impl Workers {
     }
 }
 
-/// Threads that poll tasks: as many as there are lanes, and one that polls the tasks which ask for
-/// a lane meanwhile. Without it they wait in the queue of the runtime, which knows no users.
+/// Builds the worker threads: one per lane, plus one that polls tasks which request a lane
+/// meanwhile. Without it they would wait in the runtime's queue, which does not distinguish users.
 pub(super) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.saturating_add(1))

@@ -1,4 +1,4 @@
-//! EXPLAIN: the tree, the bound plan, the optimised plan, the physical plan.
+//! EXPLAIN: the syntax tree, the bound plan, the optimized plan, and the physical plan.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::database::physical::{on_enough_stack, physical_plan};
 use crate::runtime::registry::Registration;
 use tidemark_operators::from_datafusion;
 
-/// The lines EXPLAIN answers with.
+/// Returns the output lines of EXPLAIN.
 pub(crate) async fn lines(
     database: &Database,
     explain: &BoundExplain,

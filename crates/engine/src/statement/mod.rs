@@ -1,4 +1,4 @@
-//! The life of a statement: prepare, describe, execute. What one execution does is in `run`.
+//! Statements: prepare, describe, execute. The module `run` implements one execution.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -41,13 +41,13 @@ mod explain;
 mod options;
 mod run;
 
-/// The values of one execution.
+/// Parameter values of one execution.
 pub(crate) type Parameters = Vec<ParameterValue<'static>>;
 
-/// The values of one execution.
+/// Decoded parameter values of one execution.
 struct Values {
     parameters: Parameters,
-    /// As they came, where a result may be cached for them.
+    /// The encoded values, if a result may be cached for them.
     bytes: Option<Vec<u8>>,
 }
 
@@ -58,36 +58,36 @@ impl Values {
     }
 }
 
-/// A bound statement. What it does is known from its first binding; each execution runs against
-/// the newest snapshot, with the plan of an earlier one where that is still true.
+/// A bound statement. Its first binding determines what it does. Each execution uses the newest
+/// snapshot, with an earlier plan if that is still valid.
 pub struct Statement {
     database: Arc<Database>,
     tree: Arc<Tree>,
     context: Arc<StatementContext>,
     shape: Shape,
-    /// The tables it names, with their identifier and their definition's version.
+    /// Tables it names, with table id and definition version.
     tables: Vec<(String, Option<TableVersion>)>,
-    /// Whether its description depends on those tables alone.
+    /// Whether its description depends only on those tables.
     is_stable: bool,
     slot: Arc<QuerySlot>,
-    /// Whether nothing but its tables decides how long it takes.
+    /// Whether its execution time depends only on its tables.
     may_be_small: bool,
-    /// Whether its plan of last time was done before a worker could have been woken for it.
+    /// Whether its last execution took less time than waking a worker.
     was_small: AtomicBool,
-    /// Rows that this plan looked at.
+    /// Number of rows that this plan reads.
     rows: AtomicUsize,
-    /// The rows of an INSERT as they were bound, for its first execution.
+    /// Bound rows of an INSERT, for its first execution.
     insert: Mutex<Option<BoundInsert>>,
     transaction: Option<Arc<Transaction>>,
 }
 
-/// Nodes of a small statement's tree, at most.
+/// Maximum tree nodes of a small statement.
 const SMALL_NODES: usize = 256;
 
-/// A table's identifier and its definition's version; 0 and a hash of the record for a view.
+/// Table id and definition version; for a view 0 and a hash of its record.
 type TableVersion = (TableId, u64);
 
-/// What a client receives about a statement.
+/// Properties of a statement that are described to clients.
 #[derive(Debug)]
 struct Shape {
     kind: StatementKind,
@@ -97,7 +97,7 @@ struct Shape {
     parameters: Vec<ParameterType>,
     accesses: Vec<Access>,
     notice: Option<String>,
-    /// What must be known before it can be bound.
+    /// Questions to answer before it can be bound.
     asks: Questions,
 }
 
@@ -119,26 +119,26 @@ impl Shape {
     }
 }
 
-/// A binding, and whether it holds as long as its snapshot is the newest.
+/// A binding, and whether it is valid as long as its snapshot is the newest.
 struct Binding {
     bound: BoundStatement,
     is_stable: bool,
 }
 
-/// The answer of [`Statement::execute`].
+/// Result of [`Statement::execute`].
 #[derive(Default)]
 pub struct ExecuteReply {
     /// The first rows.
     pub chunk: Option<Chunk>,
-    /// Totals, when everything is in `chunk`.
+    /// Totals, if all rows are in `chunk`.
     pub summary: Option<Summary>,
-    /// The rest.
+    /// The remaining rows, if any.
     pub stream: Option<ResultStream>,
-    /// The numbers that rows were given.
+    /// Sequence values assigned to the rows.
     pub drawn: Vec<DrawnNumber>,
-    /// What the rows are of a change.
+    /// The change that the rows belong to, for a change feed.
     pub change: Option<TableChange>,
-    /// The epoch during which every client that asks the same gets the same answer.
+    /// The epoch in which every identical request gets the same reply, if any.
     pub kept_for: Option<u64>,
 }
 
@@ -151,7 +151,7 @@ impl Statement {
         transaction: Option<Arc<Transaction>>,
     ) -> EngineResult<Self> {
         failpoint::hit("engine.prepare")?;
-        // Constants are computed while a statement is bound.
+        // Binding evaluates constants.
         let account = Account::new(database.memory.query_limit(), || None);
         let _entered = account.enter();
         let tree = Tree::from_json(tree)
@@ -197,7 +197,7 @@ impl Statement {
         Ok(statement)
     }
 
-    /// Keeps what does not have to be bound again by the first execution.
+    /// Caches the binding for the first execution where possible.
     fn keep_bound(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
         match bound {
             BoundStatement::Query(query) if !is_volatile(&query.plan)? => {
@@ -211,15 +211,15 @@ impl Statement {
         Ok(())
     }
 
-    /// The bound INSERT of the first execution, while its table is as it was.
+    /// Takes the bound INSERT for the first execution, if its table is unchanged.
     fn take_insert(&self, snapshot: &Snapshot) -> Option<BoundInsert> {
         let insert = self.insert.lock().take()?;
         let schema = insert.table.schema();
         (version(snapshot, &schema.name) == Some((schema.id, schema.version))).then_some(insert)
     }
 
-    /// The newest epoch, if preparing it anew would surely give the same description: it depends
-    /// on tables alone, and those are as they were.
+    /// Returns the newest epoch if preparing the statement again would certainly give the same
+    /// description: it depends only on tables, and these are unchanged.
     pub fn current_epoch(&self) -> Option<u64> {
         let snapshot = self.database.check_open().and_then(|()| self.database.snapshot()).ok()?;
         let is_current = self.is_stable
@@ -227,13 +227,13 @@ impl Statement {
         is_current.then(|| snapshot.epoch())
     }
 
-    /// Whether its next execution is likely to be over before a worker could be woken for it. A
-    /// caller may then poll it once on its own thread.
+    /// Whether the next execution will probably end before a worker could be woken. A caller may
+    /// then poll it once on its own thread.
     pub fn is_immediate(&self) -> bool {
         self.was_small.load(Ordering::Relaxed)
     }
 
-    /// Kind, columns, parameters and accesses.
+    /// Returns kind, columns, parameters and accesses.
     pub fn describe(&self) -> StatementDescription {
         let shape = &self.shape;
         StatementDescription {
@@ -257,8 +257,9 @@ impl Statement {
         Ask { key: access.key(), access: described(access, self.designated(access)) }
     }
 
-    /// The designated timestamp of a table that is read in part: some rights include it. A user
-    /// who sees everything needs none; a view is read with the rights of its owner.
+    /// Returns the designated timestamp for an access to some columns of a table, because some
+    /// permissions include it. Not needed for users without restrictions; a view is read with its
+    /// owner's permissions.
     fn designated(&self, access: &Access) -> Option<String> {
         if access.columns.is_empty()
             || (self.context.visibility.is_none() && access.owner.is_none())
@@ -270,20 +271,20 @@ impl Statement {
         schema.timestamp.map(|index| schema.columns[index].name.clone())
     }
 
-    /// The database this statement belongs to.
+    /// Returns the database of this statement.
     pub fn database(&self) -> &Arc<Database> {
         &self.database
     }
 
-    /// Enters an execution among those that run: from now on it can be cancelled.
+    /// Registers an execution; from now on it can be cancelled.
     pub fn register(&self, options: &ExecuteOptions) -> EngineResult<Registration> {
         let ExecuteOptions { query_id, text, .. } = options;
         self.database.registry.register(*query_id, &self.context, text.clone())
     }
 
-    /// Runs the statement: the first chunk in the reply, the rest in its stream. Called on the
-    /// database's own runtime it runs right there, else as a task of that runtime. The parameters
-    /// are one row of [`ParameterRows`].
+    /// Executes the statement: the reply contains the first chunk, and a stream of the remaining
+    /// rows. On the database's own runtime it runs inline, otherwise as a task of that runtime.
+    /// `parameters` is one row of [`ParameterRows`].
     pub async fn execute(
         self: &Arc<Self>,
         mut registration: Registration,
@@ -315,8 +316,8 @@ impl Statement {
         result
     }
 
-    /// Runs an INSERT once for many parameter rows, in one commit. The rows are as Bind messages
-    /// have them: [`ParameterRows`].
+    /// Executes an INSERT for many parameter rows, in one commit. The rows are encoded as in Bind
+    /// messages: [`ParameterRows`].
     pub async fn execute_batch(
         self: &Arc<Self>,
         parameter_rows: Vec<u8>,
@@ -331,7 +332,8 @@ impl Statement {
         task.await.map_err(|error| EngineError::internal(error.to_string()))?
     }
 
-    /// The INSERT as it is bound now, for rows of its parameters alone, and its block.
+    /// Binds the INSERT for COPY, with only parameters as values, and returns it with its
+    /// transaction block.
     pub fn for_copy(&self) -> EngineResult<CopyTarget> {
         let insert = self.insert_of_parameters(&self.snapshot()?)?;
         match &insert.source {
@@ -358,7 +360,7 @@ impl Statement {
         Ok(ExecuteReply { summary, drawn, ..ExecuteReply::default() })
     }
 
-    /// The INSERT … VALUES with parameters that the statement is.
+    /// Binds the statement, which must be an INSERT … VALUES with parameters.
     fn insert_of_parameters(&self, snapshot: &Arc<Snapshot>) -> EngineResult<BoundInsert> {
         let refused = |message| Err(EngineError::new(ErrorCode::NotSupported, message));
         let BoundStatement::Insert(insert) = self.bind(snapshot, None)?.bound else {
@@ -373,8 +375,8 @@ impl Statement {
         Ok(insert)
     }
 
-    /// The rows of an INSERT with expressions of parameters, bound once for each row of these; the
-    /// numbers that the last of them was given.
+    /// Returns the rows of an INSERT with expressions over parameters, bound once per parameter
+    /// row, and the sequence values of the last one.
     fn computed_rows(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -407,7 +409,8 @@ impl Statement {
         self.transaction.as_deref()
     }
 
-    /// The newest snapshot; with the rows of its block, where the statement reads.
+    /// Returns the newest snapshot, including the rows of the transaction block if the statement
+    /// reads.
     fn snapshot(&self) -> EngineResult<Arc<Snapshot>> {
         let Shape { kind, accesses, .. } = &self.shape;
         let writes_alone = *kind == StatementKind::Insert
@@ -419,9 +422,9 @@ impl Statement {
     }
 }
 
-/// Whether a statement is small as long as its tables are: it may run on the thread and the stack
-/// of the caller. Views may change, a query may give PIVOT any number of columns, and a number may
-/// say how long a text is.
+/// Whether a statement is small as long as its tables are, so that it may run on the caller's
+/// thread and stack. Views may change, a query may give PIVOT any number of columns, and a number
+/// may determine the length of a string.
 fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
     let has_pivot = |node: &Node| matches!(node, Node::Select(select) if select.pivot.is_some());
     if tree.nodes.len() > SMALL_NODES
@@ -434,7 +437,7 @@ fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
     Ok(!PlanSize::of(plan)?.is_large() && !is_as_long_as_said(plan)?)
 }
 
-/// Binds a tree to a snapshot, in a statement's setting.
+/// Binds a tree to a snapshot, in a statement's context.
 fn bind(
     database: &Database,
     tree: &Tree,

@@ -1,4 +1,4 @@
-//! Turns what crosses the border into what the crates below take.
+//! Converts border types to the types of the crates below.
 
 use tidemark_border::{ColumnSource, ParquetOptions, ResultColumn, RowFormat};
 use tidemark_catalog::Owner;
@@ -8,7 +8,7 @@ use tidemark_types::{
 };
 use tidemark_wire::{Codec, QwpOptions};
 
-/// The encoder's own description of how rows are encoded.
+/// Converts a row format to the encoder's type.
 pub(crate) fn row_format(of: RowFormat) -> EngineResult<tidemark_wire::RowFormat> {
     use tidemark_wire::RowFormat as Wire;
     Ok(match of {
@@ -91,7 +91,8 @@ pub(crate) fn result_column(field: &Field) -> ResultColumn {
     ResultColumn { name: field.name.clone(), type_name, dimensions, oid, source }
 }
 
-/// `timestamp`: the table's designated one, for those who do not see everything.
+/// Converts an access; `timestamp` is the table's designated timestamp, for users with restricted
+/// visibility.
 pub(crate) fn described(access: &Access, timestamp: Option<String>) -> tidemark_border::Access {
     let owner =
         |Owner { name, id }: &Owner| tidemark_border::Owner { name: name.clone(), id: id.clone() };

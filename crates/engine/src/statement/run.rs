@@ -1,4 +1,4 @@
-//! One execution of a statement: bound to the newest snapshot, planned, run.
+//! One execution of a statement: binding to the newest snapshot, planning, running.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,28 +36,28 @@ use crate::statement::options::row_format;
 
 use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 
-/// How often rows are looked for again when others came in between.
+/// Maximum attempts to find the rows when other commits intervene.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Rows of what RETURNING answers that are encoded together.
+/// Rows of a RETURNING result per encoded batch.
 const ROWS_OF_ANSWER: usize = 8 * 1024;
 
-/// Rows a small statement looks at, at most: read and encoded in less than a millisecond.
+/// Maximum rows that a small statement reads: reading and encoding takes less than a millisecond.
 const SMALL_ROWS: usize = 1024;
 
-/// Rows it may look at if it took no more than [`QUICK`] last time: rows that are only counted and
-/// added cost little.
+/// Maximum rows for a small statement that took at most [`QUICK`] last time: counting and summing
+/// rows is cheap.
 const QUICK_ROWS: usize = 16 * 1024;
 const QUICK: Duration = Duration::from_micros(500);
 
-/// Time a small statement over few rows took, at most: its rows may be multiplied, or computed
-/// with for long.
+/// Maximum time of a small statement over few rows, since it may multiply rows or compute on them
+/// for long.
 const LONG: Duration = Duration::from_millis(5);
 
-/// Bytes of a constant answer, at most: its caller keeps it.
+/// Maximum bytes of a constant result, because the caller caches it.
 const MAX_CONSTANT_BYTES: usize = 16 * 1024;
 
-/// Bytes of a small statement's answer, at most: few rows may have long cells.
+/// Maximum bytes of a small statement's result, since few rows may have long cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
 impl Statement {
@@ -69,7 +69,7 @@ impl Statement {
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
         if options.changes.is_some() {
-            // Apart: it would make the future of every query larger.
+            // Boxed separately, because it would enlarge the future of every query.
             return Box::pin(self.run_change(registration, parameters, options)).await;
         }
         let snapshot = self.snapshot()?;
@@ -104,7 +104,7 @@ impl Statement {
         drop(snapshot);
         if let Some(table) = rewrite::target(&bound) {
             let plan = rewrite::plan(&bound)?;
-            // Apart: it would make the future of every query larger.
+            // Boxed separately, because it would enlarge the future of every query.
             let rewrite = self.run_rewrite(table, plan, parameters, options, registration);
             return Box::pin(rewrite).await;
         }
@@ -129,14 +129,14 @@ impl Statement {
         }
     }
 
-    /// Whether results of a plan are worth their memory. Of a query without parameters that has to
-    /// read and compute, the time of each execution is its own.
+    /// Whether caching results of a plan is worth the memory. A query without parameters that reads
+    /// and computes spends its time on execution, not on setup.
     fn caches_results(&self, plan: &CachedPlan) -> bool {
         let is_small = || plan.constant_in().is_some() || self.was_small.load(Ordering::Relaxed);
         plan.values.is_some() || is_small()
     }
 
-    /// Plans and runs a query that was bound. `keep_for`: the epoch for which the plan may be kept.
+    /// Plans and runs a bound query. `keep_for`: the epoch for which the plan may be cached.
     pub(crate) async fn run_bound(
         &self,
         query: BoundQuery,
@@ -165,8 +165,8 @@ impl Statement {
         Ok(ExecuteReply { kept_for, ..reply })
     }
 
-    /// The plan of an earlier execution for these values, where only a WHERE depends on them; and
-    /// whether the rows that they name are the same until the next commit.
+    /// Returns a cached plan adapted to these values, if they affect only the WHERE clause; and
+    /// whether the selected rows are the same until the next commit.
     fn plan_for(
         &self,
         plan: &CachedPlan,
@@ -202,8 +202,8 @@ impl Statement {
         Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))))
     }
 
-    /// What a cached plan tests beside time, bound with texts in the place of values and lowered,
-    /// and how often parameters were met.
+    /// Binds and lowers a cached plan's predicate besides time ranges, with placeholder strings as
+    /// values; also returns how often parameters occur.
     fn test_of(
         &self,
         plan: &CachedPlan,
@@ -214,7 +214,7 @@ impl Statement {
         let mut context = bind_context(&self.database, &self.context)?;
         let values = texts.iter().map(|text| ParameterValue::Text(text.clone().into()));
         context.parameter_values = Some(values.collect());
-        // What fails with such values has no such test.
+        // A predicate that fails with such values cannot be reused.
         let bound = Planner::test_alone(conditions, &self.tree, snapshot, &context).ok().flatten();
         let bound = bound.filter(|_| !context.is_volatile.load(Ordering::Relaxed));
         Ok(bound.and_then(|(test, met)| {
@@ -236,7 +236,7 @@ impl Statement {
         self.start(source, &self.shape.columns, None, options, running).await
     }
 
-    /// Runs a cached plan; its result is cached for what was asked.
+    /// Runs a cached plan, and caches its result under `asked`.
     async fn run_planned(
         &self,
         query: PlannedQuery,
@@ -254,7 +254,7 @@ impl Statement {
         Ok(reply)
     }
 
-    /// A result that came before.
+    /// Returns a cached result.
     fn cached(&self, result: CachedResult, plan: &CachedPlan) -> ExecuteReply {
         let CachedResult { bytes, rows, mut summary } = result;
         self.database.metrics.rows_returned.add(rows);
@@ -266,12 +266,12 @@ impl Statement {
         ExecuteReply { chunk, summary, kept_for, ..ExecuteReply::default() }
     }
 
-    /// Plans a query, and caches the plan where it may run again.
+    /// Plans a query, and caches the plan if it may run again.
     async fn plan(&self, query: BoundQuery, keep_for: Option<u64>) -> EngineResult<PlannedQuery> {
         let plan = physical_plan(&self.database, &query.plan).await?;
         self.leave_unless_small(plan.as_ref()).await;
         let BoundQuery { columns, timestamp, plan: logical, conditions, .. } = query;
-        // What a block of inserts sees is its own.
+        // A transaction block sees its own rows, so nothing is shared.
         let keep_for = keep_for.filter(|_| self.transaction.is_none());
         let keep_for = match keep_for {
             Some(epoch) if !is_volatile(&logical)? && !has_values(&plan) => Some(epoch),
@@ -288,11 +288,11 @@ impl Statement {
         Ok(running)
     }
 
-    /// Continues as a task of the runtime when it was polled as a small statement, on the caller's
-    /// thread, and is none this time.
+    /// Moves to a task of the runtime if the statement was polled as a small one on the caller's
+    /// thread but is not small this time.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
-        // What it took last time tells more than what it may read.
+        // The last execution time is a better estimate than the maximum number of rows it may read.
         let rows = if ends_early(plan) { rows.min(QUICK_ROWS) } else { rows };
         self.rows.store(rows, Ordering::Relaxed);
         let is_small = self.is_simple() && rows <= QUICK_ROWS;
@@ -305,8 +305,8 @@ impl Statement {
         self.transaction.is_none() && self.may_be_small
     }
 
-    /// Learns from how long it took, and how much it answered, whether it is small the next time.
-    /// What was stopped, or failed, is not.
+    /// Decides from duration and result size whether the statement counts as small next time. A
+    /// stopped or failed execution does not.
     fn learn(&self, took: Duration, bytes: usize) {
         let rows = self.rows.load(Ordering::Relaxed);
         let quick = if rows <= SMALL_ROWS { LONG } else { QUICK };
@@ -316,7 +316,7 @@ impl Statement {
     }
 
     pub(super) fn keep(&self, epoch: u64, query: CachedQuery) {
-        // What a block of inserts sees is its own.
+        // A transaction block sees its own rows, so nothing is shared.
         if self.transaction.is_none() {
             self.database.queries.keep(&self.slot, epoch, query);
         }
@@ -352,7 +352,7 @@ impl Statement {
         Ok(ExecuteReply { chunk, summary, stream, ..ExecuteReply::default() })
     }
 
-    /// Runs an INSERT that answers its rows.
+    /// Runs an INSERT with RETURNING.
     async fn run_returning(
         &self,
         insert: BoundInsert,
@@ -381,8 +381,8 @@ impl Statement {
         Ok(written(rows_affected, started))
     }
 
-    /// Runs a statement that gives rows new cells. The table's other writers wait meanwhile, so
-    /// it is bound once more after they have stopped.
+    /// Runs a statement that changes cells of existing rows. The table's other writers are blocked,
+    /// so it is bound again after they have stopped.
     async fn run_rewrite(
         &self,
         table: TableId,
@@ -393,7 +393,8 @@ impl Statement {
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
         let work = async {
-            // Before the hold: a statement with a turn may wait for the hold, never the reverse.
+            // Acquired before the hold: a statement with a slot may wait for the hold, never the
+            // reverse.
             let turn = match plan {
                 Some(plan) => {
                     let plan = physical_plan(&self.database, plan).await?;
@@ -411,7 +412,7 @@ impl Statement {
                     return Err(replan());
                 }
                 match rewrite::apply(&self.database, bound, &hold, &registration).await {
-                    // A commit that was under way when the hold began came in between.
+                    // A commit that was in progress when the hold began has changed the table.
                     Err(error) if error.code == ErrorCode::Replan && attempts < MAX_ATTEMPTS => {}
                     outcome => {
                         drop(turn);
@@ -430,8 +431,8 @@ impl Statement {
         self.start(source, &self.shape.columns, None, options, running).await
     }
 
-    /// The same for a query that tells changes; and whether it holds as long as its table is
-    /// defined as it is.
+    /// Like `bind_again`, for a change feed. Also returns whether the binding stays valid while the
+    /// table's definition is unchanged.
     pub(crate) fn bound_again(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -441,7 +442,7 @@ impl Statement {
         Ok((bound, is_stable))
     }
 
-    /// Binds to this snapshot, which must not change what the statement was described as.
+    /// Binds to this snapshot. The binding must match the statement's description.
     fn bind_again(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -457,7 +458,7 @@ impl Statement {
     }
 }
 
-/// The reply of a statement that wrote.
+/// Returns the reply of a statement that wrote rows.
 fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
     let summary = Summary {
         rows_affected,
@@ -467,7 +468,7 @@ fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
     ExecuteReply { summary: Some(summary), ..ExecuteReply::default() }
 }
 
-/// Whether rows of these columns are what was described.
+/// Whether rows of these columns match the description.
 fn reads_as(columns: &[Field], described: &[Field]) -> bool {
     columns.len() == described.len()
         && columns.iter().zip(described).all(|(one, other)| one.reads_as(other))
@@ -479,8 +480,8 @@ fn replan() -> EngineError {
     EngineError::new(ErrorCode::Replan, message)
 }
 
-/// Whether rights checked for `described` are enough for `bound`. Parameter values may turn a
-/// filter into a time range, so the order of columns says nothing.
+/// Whether the permissions checked for `described` are sufficient for `bound`. Parameter values may
+/// turn a filter into a time range, so the order of columns is irrelevant.
 fn covers(described: &[Access], bound: &[Access]) -> bool {
     bound.iter().all(|access| {
         described.iter().any(|known| {
@@ -512,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn rights_cover_what_a_later_binding_reads() {
+    fn checked_permissions_must_cover_a_later_binding() {
         let described = [access(&["s", "ts"], Permission::Select), access(&[], Permission::Insert)];
         assert!(covers(&described, &[access(&["ts", "s"], Permission::Select)]));
         assert!(covers(

@@ -1,4 +1,4 @@
-//! What was touched of the bases of views, read once for all views of a base.
+//! Changed time ranges of view base tables, read once for all views of a base.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tidemark_storage::{Change, Snapshot, TableId, Touched};
 
 use crate::runtime::metrics::Metrics;
 
-/// What was touched of each base, as it was read last.
+/// The latest known changes of each base.
 #[derive(Debug)]
 pub(super) struct Bases {
     known: Mutex<HashMap<TableId, Known>>,
@@ -22,13 +22,13 @@ struct Known {
 }
 
 impl Bases {
-    /// Nothing yet.
+    /// Creates an empty cache.
     pub(super) fn new(metrics: &Arc<Metrics>) -> Self {
         Self { known: Mutex::default(), metrics: Arc::clone(metrics) }
     }
 
-    /// What was touched of a base; `None` where it is not watched. It is read where its record is
-    /// another one than the last time.
+    /// Returns the changes of a base; `None` if it is not watched. They are read again only if the
+    /// base's record has changed.
     pub(super) fn touched(&self, snapshot: &Snapshot, base: TableId) -> Option<Arc<Touched>> {
         let record = snapshot.touched_record(base)?;
         let mut known = self.known.lock();
@@ -43,14 +43,15 @@ impl Bases {
         Some(touched)
     }
 
-    /// Forgets all others.
+    /// Removes all bases except these.
     pub(super) fn keep(&self, bases: &HashSet<TableId>) {
         self.known.lock().retain(|base, _| bases.contains(base));
     }
 }
 
-/// The change that lets a base forget what was touched up to a transaction, and be watched from
-/// now on; `None` where it is, and has nothing to forget: its record stays what it is.
+/// Returns the change that watches a base and discards its changes up to transaction `through`;
+/// `None` if the base is already watched and there is nothing to discard, so that its record stays
+/// the same.
 pub(super) fn watch(base: TableId, known: Option<&Touched>, through: u64) -> Option<Change> {
     let forgets = |touched: &Touched| touched.stretches.iter().any(|one| one.lsn <= through);
     known.is_none_or(forgets).then_some(Change::Watch { table: base, through })

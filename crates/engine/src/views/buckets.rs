@@ -1,4 +1,4 @@
-//! Which buckets of a materialized view are computed: those that changed.
+//! Selects the buckets of a materialized view to compute: those that changed.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Refresh<'_> {
         let closed = if closed == i64::MAX {
             closed
         } else {
-            // A bucket that the end of a period cuts is shown when it is over.
+            // A bucket that extends past the end of a period is shown when the bucket has ended.
             let closed = closed.saturating_mul(scale);
             rows.shape.spec.around(closed, closed).0
         };
@@ -50,8 +50,8 @@ impl Refresh<'_> {
         Ok(Done::Again)
     }
 
-    /// Whether the view has to be computed as a whole: where it is asked for, where it is not
-    /// known what changed, and where it shows periods that are not over.
+    /// Whether the entire view must be computed: on request, if the changes are unknown, or if it
+    /// shows periods that have not ended.
     fn is_full(&self, rows: &BucketRows, what: &Due, closed: i64) -> bool {
         let shows_later = self.state.shown_until.is_none_or(|until| until > closed);
         match what {
@@ -65,14 +65,13 @@ impl Refresh<'_> {
         }
     }
 
-    /// Whether there is nothing to say either, such as that a request was done.
+    /// Whether there is nothing to record either, such as the completion of a request.
     fn is_nothing(&self, what: &Due) -> bool {
         let leaves_out = self.view.period.is_some();
         *what == Due::Changed && self.state.request.is_none() && (self.is_shown() || leaves_out)
     }
 
-    /// The whole buckets that have to be computed: ascending, apart. `None` where that is not
-    /// known.
+    /// Returns the complete buckets to compute, ascending and disjoint; `None` if that is unknown.
     fn ranges(
         &self,
         rows: &BucketRows,
@@ -90,7 +89,7 @@ impl Refresh<'_> {
                 }
             }
         }
-        // A row of the view speaks for all of its bucket, whose last rows may be those that went.
+        // A row of the view represents its entire bucket, whose last rows may have been deleted.
         let shown = table.time_bounds();
         let shown = shown.map(|(first, last)| (first, rows.shape.spec.around(last, last).1 - 1));
         let Some(bounds) = bounds(&rows.base, shown) else { return Some(Vec::new()) };
@@ -116,7 +115,7 @@ impl Refresh<'_> {
         Some(fewer(ranges))
     }
 
-    /// The first instant that late rows still change, in the base's unit.
+    /// Returns the first timestamp for which late rows are still considered, in the base's unit.
     fn first_shown(&self, rows: &BucketRows) -> i64 {
         let now = now_micros();
         let limit = match self.view.limit_hours_or_months {
@@ -128,7 +127,7 @@ impl Refresh<'_> {
         rows.shape.spec.around(limit, limit).0
     }
 
-    /// Live views over a view that is computed anew do not follow it any more.
+    /// Invalidates live views over this view, because it is recomputed entirely.
     fn end_live_views(&self, changes: &mut Vec<Change>) -> EngineResult<()> {
         for other in IncrementalView::all(self.snapshot) {
             if other.base != self.view.table || other.live.is_none() {
@@ -178,7 +177,8 @@ impl Refresh<'_> {
         Ok(())
     }
 
-    /// The plan of the rows in some buckets, and the groups that it goes on with and leaves.
+    /// Returns the plan for the rows of some buckets, and the aggregation state to resume from and
+    /// to retain.
     fn planned(
         &self,
         rows: BucketRows,
@@ -191,7 +191,7 @@ impl Refresh<'_> {
         let read = |plan, ranges: &[TimeRange]| {
             if is_all { Ok(plan) } else { Planner::within_times(plan, base, ranges) }
         };
-        // What is kept is of the view's position, which stays.
+        // A range refresh does not change the view's position, to which the retained groups belong.
         if is_behind {
             return Ok((read(rows.plan, ranges)?, None));
         }

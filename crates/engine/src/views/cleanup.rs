@@ -1,7 +1,7 @@
-//! EXPIRE ROWS: rows that a policy hides for good are removed, as often as CLEANUP EVERY says.
+//! EXPIRE ROWS: removes rows that a policy hides permanently, every CLEANUP EVERY interval.
 //!
-//! Those are the rows before a time that only ever goes on. What the other policies hide may be
-//! shown again, and stays.
+//! These are rows before a time that only advances. Rows hidden by other policies may be shown
+//! again, so they are retained.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::database::Database;
 use crate::jobs::Scheduled;
 use crate::runtime::guard;
 
-/// How often views are looked through.
+/// Interval between scans of the views.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 impl Scheduled<Database> for Cleanup {
@@ -53,7 +53,7 @@ impl Scheduled<Database> for Cleanup {
                         job.succeeded();
                         job.rest(every);
                     }
-                    // It was refreshed meanwhile.
+                    // The view was refreshed meanwhile.
                     Err(EngineError { code: ErrorCode::Replan, .. }) => {}
                     Err(error) => job.failed(error),
                 }
@@ -62,7 +62,7 @@ impl Scheduled<Database> for Cleanup {
     }
 }
 
-/// Removes what a view hides for good, in one commit with what the view shows.
+/// Removes the rows that a view hides permanently, in one commit with the view's state.
 async fn clean(
     database: &Arc<Database>,
     snapshot: &Arc<Snapshot>,

@@ -1,4 +1,4 @@
-//! The jobs that remove what EXPIRE ROWS hides for good.
+//! Jobs that remove rows which EXPIRE ROWS hides permanently.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use tidemark_storage::{RecordsVersion, Snapshot, TableId};
 use crate::jobs::progress::JobProgress;
 use crate::jobs::{JobKind, JobReport};
 
-/// As `jobs()` names it.
+/// The job kind in `jobs()`.
 const CLEANUP: &str = "cleanup";
-/// The policies of views while the database is open.
+/// The EXPIRE ROWS policies of an open database.
 #[derive(Debug, Default)]
 pub(crate) struct Cleanup {
     pub(super) views: Mutex<HashMap<TableId, CleanupJob>>,
@@ -21,17 +21,17 @@ pub(crate) struct Cleanup {
     known: Mutex<Option<Known>>,
 }
 
-/// The job of one view.
+/// The cleanup job of one view.
 #[derive(Debug, Default)]
 pub(super) struct CleanupJob {
     pub(super) progress: JobProgress,
-    /// The policy that it knows.
+    /// The policy seen last.
     policy: Option<ExpirePolicy>,
 }
 
 impl CleanupJob {
-    /// The policy that counts now. Of another one nothing is removed before its time has passed
-    /// once: so long a mistake can be taken back.
+    /// Records the current policy. After a change nothing is removed until its interval has passed
+    /// once, so that a mistake can be undone.
     pub(super) fn know(&mut self, policy: &ExpirePolicy) {
         if self.policy.as_ref() != Some(policy) {
             self.policy = Some(policy.clone());
@@ -40,11 +40,12 @@ impl CleanupJob {
     }
 }
 
-/// The views with a policy, as some records have them.
+/// The views with a policy, for one version of the records.
 type Known = (RecordsVersion, Arc<Vec<IncrementalView>>);
 
 impl Cleanup {
-    /// The views of a snapshot with a policy: read again where a view was made, altered or dropped.
+    /// Returns the views with a policy. They are read again if a view was created, altered or
+    /// dropped.
     pub(super) fn with_policy(&self, snapshot: &Snapshot) -> Arc<Vec<IncrementalView>> {
         let version = snapshot.records_version(RecordKind::MaterializedView.name());
         let mut known = self.known.lock();

@@ -1,4 +1,4 @@
-//! What a materialized view has to do at a moment.
+//! Determines the work that a materialized view needs.
 
 use tidemark_catalog::{
     Every, IncrementalState, IncrementalView, RefreshPeriod, RefreshRequest, RefreshTrigger,
@@ -8,31 +8,31 @@ use tidemark_types::calendar::MICROS_PER_DAY;
 
 use crate::runtime::registry::now_micros;
 
-/// What has to be computed.
+/// The work to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Everything.
+    /// Compute everything.
     Full,
-    /// Everything, of what has the names in its query now.
+    /// Compute everything after resolving the names in the query again.
     Rebuild,
-    /// What changed since the last time.
+    /// Compute the changes since the last refresh.
     Changed,
-    /// A range of time, whether or not it changed.
+    /// Compute a time range, whether or not it changed.
     Range(i64, i64),
 }
 
-/// What a refresh did.
+/// Result of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Done {
     /// There was nothing to commit.
     Nothing,
-    /// It read rows that no refresh before had read: none will read them again.
+    /// It read only rows that no earlier refresh had read, and that none will read again.
     Once,
-    /// It read rows again, or wrote some again.
+    /// It read or wrote some rows again.
     Again,
 }
 
-/// When the period that is over by now ended: another one means other work.
+/// Returns the end of the last complete period. When it changes, there is new work.
 pub(super) fn clock(view: &IncrementalView) -> i64 {
     match &view.period {
         None => 0,
@@ -40,8 +40,8 @@ pub(super) fn clock(view: &IncrementalView) -> i64 {
     }
 }
 
-/// What a view has to do; nothing where it shows what it should. `touched` is the latest
-/// transaction that touched its base, where that is watched.
+/// Returns the work a view needs; `None` if it is up to date. `touched` is the last transaction
+/// that changed its base, if the base is watched.
 pub(super) fn due(
     view: &IncrementalView,
     state: &IncrementalState,
@@ -79,7 +79,7 @@ pub(super) fn due(
     (is_time && has_changed).then_some(Due::Changed)
 }
 
-/// Whether a timer ticked since a moment, or at all.
+/// Whether a timer has ticked since a timestamp, or at all.
 fn ticked(view: &IncrementalView, every: Every, since: Option<i64>, now_micros: i64) -> bool {
     if now_micros < view.start_micros {
         return false;
@@ -90,8 +90,8 @@ fn ticked(view: &IncrementalView, every: Every, since: Option<i64>, now_micros: 
     tick >= view.start_micros && since.is_none_or(|since| since < tick)
 }
 
-/// The first instant of the base that a view with periods does not show yet, in microseconds:
-/// the end of the last period that is over.
+/// Returns the first timestamp of the base that a view with periods does not show yet, in
+/// microseconds: the end of the last complete period.
 pub(super) fn closed_until(view: &IncrementalView, buckets: &BucketSpec, now_micros: i64) -> i64 {
     match &view.period {
         None => i64::MAX,
@@ -113,7 +113,7 @@ fn calendar(every: Every, zone: Option<&str>) -> BucketSpec {
     BucketSpec { alignment, ..BucketSpec::new(every.count, unit) }
 }
 
-/// The length of a step; of months and years about that.
+/// Returns the length of a step; approximate for months and years.
 fn micros_of(every: Every) -> i64 {
     match every.unit {
         'M' => (30 * MICROS_PER_DAY).saturating_mul(i64::from(every.count)),

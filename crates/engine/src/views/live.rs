@@ -1,10 +1,10 @@
-//! Which rows of a live view are computed: those that changed.
+//! Selects the rows of a live view to compute: those that changed.
 //!
-//! A row of the base that came, went or changed reaches some way into later rows of the view
-//! ([`tidemark_planner::LiveReach`]): all of that is computed again and put in the place of what
-//! is there, so that late rows, changes and deletions need no rules of their own. Rows that only
-//! follow at the end go on from the state that the functions had after the last one, which is kept
-//! in memory from one refresh to the next; those that come late go on from an earlier state.
+//! A row added, removed or changed in the base affects later rows of the view within a certain
+//! reach ([`tidemark_planner::LiveReach`]). All affected rows are recomputed and replaced, so late
+//! rows, changes and deletions need no special rules. Rows appended at the end resume from the
+//! functions' state after the last row, which stays in memory between refreshes. Late rows resume
+//! from an earlier state.
 
 use tidemark_catalog::{IncrementalState, IncrementalView, LiveView};
 use tidemark_operators::KeptWindows;
@@ -16,35 +16,35 @@ use super::due::Done;
 use super::live_state::Kept;
 use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
-/// Stretches that the base put away and that show rows again, at most.
+/// Maximum number of time ranges that the base retired and that show rows again.
 const MAX_REVIVED: usize = 1_024;
 
 type LiveViewRows = IncrementalRows<LiveReach>;
 
-/// What is read and what is written.
+/// Ranges to read and to write.
 struct Work {
-    /// Ranges of the base that are read.
+    /// Ranges of the base to read.
     read: Vec<TimeRange>,
-    /// Ranges of the view whose rows are computed.
+    /// Ranges of the view to compute.
     shown: Vec<TimeRange>,
-    /// Ranges of the view that they are put in the place of.
+    /// Ranges of the view to replace.
     cleared: Vec<TimeRange>,
-    /// What was touched of stretches that the base put away.
+    /// Changed ranges within those that the base retired.
     revived: Vec<Span>,
-    /// The state of the functions to go on from.
+    /// The function state to resume from, if any.
     resumed: Option<Kept>,
-    /// Whether rows that are shown are put in the place of others.
+    /// Whether rows that are already shown are replaced.
     is_repair: bool,
-    /// Whether all there is is computed.
+    /// Whether all rows are computed.
     is_full: bool,
 }
 
-/// A state of the functions to go on from.
+/// A function state to resume from.
 struct Resumed {
     kept: Kept,
-    /// The first instant that is read.
+    /// First timestamp to read.
     from: i64,
-    /// Whether rows that are shown are put in the place of others.
+    /// Whether rows that are already shown are replaced.
     is_repair: bool,
 }
 
@@ -66,7 +66,7 @@ impl Refresh<'_> {
         }
     }
 
-    /// Lets a view follow again whose base has all it reads again.
+    /// Resumes an invalid view whose base again has everything the view reads.
     async fn revive(self, rows: LiveViewRows) -> EngineResult<Done> {
         let seed_target = self.touched.as_ref().map(|touched| touched.last);
         let view = IncrementalView { sources: rows.sources, ..self.view.clone() };
@@ -74,7 +74,7 @@ impl Refresh<'_> {
         self.put(state, Some(view.put()?)).await.map(|()| Done::Again)
     }
 
-    /// `bound`: the first instant that the view shows.
+    /// Computes changed rows; `bound` is the first timestamp that the view shows.
     async fn follow(self, rows: LiveViewRows, bound: i64) -> EngineResult<Done> {
         if self.is_shown() && self.state.seed_target.is_none() {
             return Ok(Done::Nothing);
@@ -85,7 +85,8 @@ impl Refresh<'_> {
         Ok(if is_first { Done::Once } else { Done::Again })
     }
 
-    /// The stretches that the base put away, and of them those whose rows came since then.
+    /// Returns the time ranges that the base retired, and the subset in which rows arrived since
+    /// then.
     fn retired(&self) -> (Vec<Span>, Vec<Span>) {
         let Some(touched) = &self.touched else { return (Vec::new(), Vec::new()) };
         let span = |stretch: &tidemark_storage::TouchedStretch| (stretch.first, stretch.last);
@@ -100,7 +101,7 @@ impl Refresh<'_> {
         let all = TimeRange { lo: bound, hi: i64::MAX };
         let (retired, revived) = self.retired();
         let Some(changed) = self.changed() else {
-            // What was put away before the first refresh shows nothing that could be kept.
+            // Ranges retired before the first refresh have no rows in the view to preserve.
             let is_first = self.state.position.is_none();
             let frozen = if is_first { Vec::new() } else { without(&retired, &revived) };
             let cleared = TimeRange::difference(&[all], &ranges(&frozen));
@@ -157,7 +158,8 @@ impl Refresh<'_> {
         Work { read, shown, cleared, ..work }
     }
 
-    /// What was touched, where base or view has rows at all, and at or after the first instant.
+    /// Clamps changed ranges to the time bounds of base and view, and to timestamps from `bound`
+    /// on.
     fn within_data(&self, rows: &LiveViewRows, changed: Vec<Span>, bound: i64) -> Vec<Span> {
         let table = self.snapshot.table_by_id(self.view.table);
         let shown = table.and_then(|table| table.time_bounds());
@@ -166,8 +168,8 @@ impl Refresh<'_> {
         changed.into_iter().map(clamp).filter(|(first, last)| first <= last).collect()
     }
 
-    /// The kept state that no row at or after `first` is in, but for those of the base's last
-    /// instant.
+    /// Takes the retained state if it includes no row at or after `first`, except rows at the
+    /// base's last timestamp.
     fn resumable(&self, rows: &LiveViewRows, first: i64) -> Option<Resumed> {
         let kept = self.refresher.with(self.view.table, |progress| progress.kept.take())??;
         let touched = self.touched.as_ref()?;
@@ -179,19 +181,19 @@ impl Refresh<'_> {
         }
         let mut put_away = touched.retired.iter().filter(|one| one.lsn > kept.begun);
         if put_away.next().is_some() {
-            // Earlier states have rows that a repair leaves out.
+            // Earlier states include rows that a repair excludes.
             kept.windows.forget_marks();
         }
         let is_in_order = touched.disordered <= kept.position || first == i64::MAX;
         if !is_in_order || first < kept.windows.end() {
-            // Where it does not reach to the end, what lies behind stays.
+            // If the effect does not reach the end, later rows of the view remain valid.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.shape.until(first) >= last;
             let from = reaches_end.then(|| kept.windows.rewind(first)).flatten();
             let from = from.filter(|from| *from > rows.shape.since(first))?;
             return Some(Resumed { kept, from, is_repair: true });
         }
-        // Rows of the last instant that were put away are not there to be passed over.
+        // Retired rows at the last timestamp no longer exist, so they must not be skipped.
         let last = kept.windows.end();
         let is_gone = touched
             .retired
@@ -216,7 +218,7 @@ impl Refresh<'_> {
         let reads_on =
             work.read.last().is_some_and(|range| range.lo <= last_time && range.hi > last_time);
         let keeps = rows.shape.is_one_pass() && reads_on;
-        // Only there it is known that functions have seen all they look back at.
+        // Only from here on have the functions certainly seen their entire lookback.
         let first_shown = match work.shown.last() {
             Some(range) if !rows.shape.is_endless() => range.lo,
             _ => i64::MIN,
@@ -263,7 +265,7 @@ impl Refresh<'_> {
     }
 }
 
-/// What a repair tells of itself.
+/// Returns the status of a repair.
 fn repair_of(rows: &LiveViewRows, work: &Work) -> LiveRepair {
     let column = rows.base.schema().timestamp_column();
     let is_nanos = column.is_some_and(|column| column.sql_type == SqlType::TimestampNs);
@@ -287,23 +289,23 @@ fn repair_of(rows: &LiveViewRows, work: &Work) -> LiveRepair {
     }
 }
 
-/// Stretches as ranges; neighbours are one.
+/// Converts spans to ranges; adjacent ones are merged.
 fn ranges(spans: &[Span]) -> Vec<TimeRange> {
     let range = |(first, last): &Span| TimeRange { lo: *first, hi: last.saturating_add(1) };
     TimeRange::union(spans.iter().map(range).collect())
 }
 
-/// Ranges as stretches.
+/// Converts ranges to spans.
 fn spans(ranges: &[TimeRange]) -> Vec<Span> {
     ranges.iter().map(|range| (range.lo, range.hi.saturating_sub(1))).collect()
 }
 
-/// Stretches, but for what others cover.
+/// Subtracts `others` from the spans.
 fn without(some: &[Span], others: &[Span]) -> Vec<Span> {
     spans(&TimeRange::difference(&ranges(some), &ranges(others)))
 }
 
-/// No more stretches than are remembered: neighbours become one.
+/// Merges the nearest spans until at most `MAX_REVIVED` remain.
 fn fewer_spans(mut spans: Vec<Span>) -> Vec<Span> {
     while spans.len() > MAX_REVIVED {
         let gap = |pair: &[Span]| pair[1].0.saturating_sub(pair[0].1);
@@ -320,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stretches_are_those_of_their_instants() {
+    fn merged_spans_still_cover_all_timestamps() {
         let covers = |spans: &[Span], at: i64| spans.iter().any(|one| one.0 <= at && at <= one.1);
         let left = without(&[(0, 9), (10, 19), (30, 30)], &[(5, 12), (30, 40)]);
         assert_eq!(left, vec![(0, 4), (13, 19)]);

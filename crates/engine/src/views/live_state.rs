@@ -1,21 +1,21 @@
-//! What is known of a live view between its refreshes.
+//! State of a live view between its refreshes.
 
 use tidemark_catalog::{IncrementalState, IncrementalView};
 use tidemark_operators::KeptWindows;
 use tidemark_planner::{Misfit, Planner};
 use tidemark_storage::Snapshot;
 
-/// Why a view whose base is a materialized view does not follow it any more: for good.
+/// Why a live view over a materialized view is permanently invalid.
 pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 
-/// What a live view's functions hold after the rows that it shows.
+/// State of a live view's window functions after the last shown row.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// The transaction of the base that they are of.
+    /// Transaction of the base that the state corresponds to.
     pub(super) position: u64,
-    /// The transaction up to which they were computed of all rows that the base had then.
+    /// Transaction at which the state was first computed, from all rows that the base had then.
     pub(super) begun: u64,
-    /// The base's definition that they were computed with.
+    /// Version of the base's definition used to compute the state.
     pub(super) version: u64,
     pub(super) windows: KeptWindows,
 }
@@ -26,8 +26,8 @@ impl Kept {
     }
 }
 
-/// Whether the base of a view fits in another way than is recorded: the view stopped following and
-/// could go on, or the other way round.
+/// Whether the recorded validity of a view is outdated: an invalid view could resume, or a valid
+/// one no longer matches its base.
 pub(super) fn is_other(
     view: &IncrementalView,
     state: &IncrementalState,

@@ -1,10 +1,10 @@
-//! Materialized and live views kept current.
+//! Refreshes materialized and live views.
 //!
-//! One task looks at what was committed: which stretches of time of which base tables were touched
-//! ([`tidemark_storage::Touched`]): a hundred views over one base cost one look. A view that has
-//! something to do gets a task of its own, one at a time, which computes the buckets that were
-//! touched and commits them together with the transaction up to which they are right. Writers and
-//! readers never wait for it.
+//! One task examines commits for the time ranges of base tables that changed
+//! ([`tidemark_storage::Touched`]), once per base regardless of its number of views. Each view with
+//! changes gets a separate task; a view has at most one at a time. It computes the changed buckets
+//! and commits them together with the transaction they are valid for. Writers and readers never
+//! wait for it.
 
 mod bases;
 mod buckets;
@@ -35,20 +35,20 @@ use self::due::{Done, Due, clock, due};
 use self::progress::{Progress, Refresher};
 use self::refresh::Refresh;
 
-/// How often the clock is looked at, where nothing was committed.
+/// Interval at which the clock is checked when nothing is committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
-/// A view that follows each change rests so many times as long as its refreshes took: what it
-/// takes of one core is bounded by that, however fast its base changes.
+/// A view that is refreshed on each change rests this multiple of its refresh time. This limits its
+/// share of a core, however fast its base changes.
 const REST: u32 = 4;
-/// It rests no longer than that after one of them.
+/// Maximum rest after a refresh.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// What reads each row once has to read it sooner or later: it rests as long as that took, and no
-/// longer than this.
+/// Maximum rest after a refresh that read each row only once. Such rows must be read sooner or
+/// later, so it rests only as long as it ran.
 const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
-/// The rest that it may put off: what comes after a quiet while is shown at once.
+/// Rest that may be postponed, so that the first changes after an idle time are shown immediately.
 const REST_CREDIT: Duration = Duration::from_millis(100);
 
-/// A refresh that begins.
+/// A refresh about to start.
 struct Next {
     snapshot: Arc<Snapshot>,
     view: Arc<IncrementalView>,
@@ -57,8 +57,8 @@ struct Next {
 }
 
 impl Refresher {
-    /// Lets the views that have something to do begin, as many at once as may; the others follow
-    /// in the order in which they were found.
+    /// Starts the refreshes that are due, up to the concurrency limit. The others follow in the
+    /// order in which they were found.
     fn look(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
         let mut views = self.views.lock();
         let mut there = HashSet::new();
@@ -79,7 +79,7 @@ impl Refresher {
         self.begin(database);
     }
 
-    /// What a view has to do, where it may.
+    /// Returns the work a view needs, if it may run now.
     fn wanted(
         &self,
         progress: &mut Progress,
@@ -108,7 +108,7 @@ impl Refresher {
         Some((view, state, what))
     }
 
-    /// Begins the refreshes that wait, as many as may run at once.
+    /// Starts waiting refreshes, up to the concurrency limit.
     fn begin(self: &Arc<Self>, database: &Arc<Database>) {
         while !self.ready.lock().is_empty() {
             let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else { return };
@@ -123,11 +123,11 @@ impl Refresher {
         }
     }
 
-    /// The first view that waits, if it still has something to do: it does it now.
+    /// Takes the first waiting view and marks it as running, if it still needs work.
     fn next(&self, database: &Database) -> Option<Next> {
         let id = self.ready.lock().pop_front()?;
         let mut views = self.views.lock();
-        // Who asks meanwhile what is still needed of the record of touched stretches waits.
+        // The lock blocks threads that compute which change records are still needed.
         let snapshot = database.snapshot().ok()?;
         let progress = views.get_mut(&id)?;
         progress.is_ready = false;
@@ -176,7 +176,7 @@ impl Refresher {
                 let last = touched.map_or(0, |touched| touched.last);
                 progress.idle_at = (done == Done::Nothing).then(|| (last, clock(&view)));
             }
-            // Its record changed meanwhile: what it says now counts.
+            // The view's record changed meanwhile; the next attempt uses the new one.
             Err(EngineError { code: ErrorCode::Replan, .. }) => {}
             Err(error) => {
                 progress.live.failures += 1;
@@ -187,7 +187,7 @@ impl Refresher {
     }
 }
 
-/// How long a view rests after a refresh.
+/// Returns how long a view rests after a refresh.
 fn rest_after(done: Done, took: Duration) -> Duration {
     match done {
         Done::Once => took.min(MAX_PAUSE_ONCE),

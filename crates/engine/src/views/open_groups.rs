@@ -1,42 +1,43 @@
-//! What the aggregation of a materialized view holds between its refreshes: the groups of the
-//! bucket that is still open, of the rows before a mark. The next refresh reads from the mark on.
+//! Aggregation state retained between refreshes of a materialized view: the groups of the open
+//! bucket for rows before a watermark. The next refresh reads from the watermark on.
 
 use tidemark_catalog::{IncrementalState, IncrementalView};
 use tidemark_operators::KeptGroups;
 use tidemark_planner::{Buckets, IncrementalRows};
 use tidemark_storage::{TimeRange, Touched};
 
-/// The kept groups of a view.
+/// The retained groups of a view.
 #[derive(Debug)]
 pub(super) struct OpenGroups {
-    /// The transaction of the base that they are of.
+    /// Transaction of the base that the groups correspond to.
     position: u64,
-    /// The base's definition that they were computed with.
+    /// Version of the base's definition used to compute the groups.
     version: u64,
-    /// The base's last instant.
+    /// Last timestamp of the base.
     last_time: i64,
-    /// How far before its last instant the base gets rows, about: the mark is as far back.
+    /// Approximately how far before its last timestamp the base receives rows; the watermark lags
+    /// by this much.
     lateness: i64,
-    /// The first instant of their buckets.
+    /// First timestamp of their buckets.
     from: i64,
     groups: KeptGroups,
 }
 
-/// A refresh, as far as kept groups are concerned.
+/// Inputs of a refresh that may use retained groups.
 pub(super) struct Reading<'a> {
     pub(super) view: &'a IncrementalView,
     pub(super) state: &'a IncrementalState,
     pub(super) rows: &'a IncrementalRows<Buckets>,
     pub(super) touched: Option<&'a Touched>,
-    /// The buckets that are computed; none where all of them are.
+    /// The buckets to compute; empty if all are computed.
     pub(super) ranges: &'a [TimeRange],
     pub(super) is_all: bool,
     pub(super) lsn: u64,
 }
 
 impl Reading<'_> {
-    /// Whether groups of the view may be kept at all: its rows depend on the base alone, and
-    /// nothing but the rows decides which buckets it shows.
+    /// Whether groups of the view may be retained: its rows depend only on the base, and only the
+    /// rows determine which buckets it shows.
     fn may_keep(&self) -> bool {
         let Self { view, rows, .. } = self;
         !rows.shape.is_whole
@@ -45,7 +46,7 @@ impl Reading<'_> {
             && view.limit_hours_or_months == 0
     }
 
-    /// The range that is left to read where the groups are those of the rows before it.
+    /// Returns the range left to read if the groups include all rows before it.
     fn rest(&self, known: &OpenGroups, first: i64) -> Option<TimeRange> {
         let touched = self.touched?;
         let [range] = self.ranges else { return None };
@@ -54,12 +55,13 @@ impl Reading<'_> {
             && known.version == self.rows.base.schema().version
             && !is_put_away;
         let mark = known.groups.marked()?;
-        // Where clocks change, more buckets may have to be computed together.
+        // When a clock changes, more buckets may have to be computed together.
         let is_same = range.lo == known.from && first >= mark;
         (is_current && is_same).then_some(TimeRange { lo: mark, hi: range.hi })
     }
 
-    /// What is read, and the groups to go on with and to leave. `new` makes some without rows.
+    /// Returns the ranges to read, and the groups to resume from and retain. `new` creates empty
+    /// groups.
     pub(super) fn plan(
         &self,
         known: Option<OpenGroups>,
@@ -77,12 +79,12 @@ impl Reading<'_> {
         let changed = self.touched.zip(self.state.position);
         let changed = changed.and_then(|(touched, position)| touched.after(position));
         let first = changed.and_then(|spans| spans.first().map(|span| span.0)).unwrap_or(last);
-        // How late rows of the open bucket came, now and before.
+        // Lateness of rows in the open bucket, in this refresh and before.
         let (late, before) = known.as_ref().map_or((0, 0), |known| {
             let late = known.last_time.saturating_sub(first).max(0);
             (if first < known.from { 0 } else { late }, known.lateness)
         });
-        // Rows that come late do so again: marks lie so far back that most are behind them.
+        // Late rows tend to recur, so the watermark is set back far enough for most of them.
         let lateness = late.saturating_mul(2).max(before - before / 8);
         let rest = known.as_ref().and_then(|known| self.rest(known, first));
         let read_from = rest.map_or(open.lo, |rest| rest.lo);

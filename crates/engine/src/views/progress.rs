@@ -1,4 +1,4 @@
-//! How the materialized views fare while the database is open.
+//! Progress of views while the database is open.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,63 +18,63 @@ use crate::jobs::progress::JobProgress;
 use crate::jobs::{JobKind, JobReport, JobState};
 use crate::runtime::metrics::Metrics;
 
-/// A refresh that takes no longer is not worth a word: views that follow each change begin one many
-/// times a second.
+/// Refreshes shorter than this are not shown as running: views refreshed on each change start one
+/// many times a second.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
-/// As `jobs()` names it.
+/// The job kind in `jobs()`.
 const REFRESH: &str = "refresh";
-/// Views that refresh at once, at least: one that takes long does not hold up the others.
+/// Minimum number of concurrent refreshes, so that a long one does not delay the others.
 const MIN_AT_ONCE: usize = 2;
 
-/// What is known of the views while the database is open.
+/// State of the views of an open database.
 #[derive(Debug)]
 pub(crate) struct Refresher {
     pub(super) views: Mutex<HashMap<TableId, Progress>>,
-    /// What was touched of their bases.
+    /// Changes of their base tables.
     pub(super) bases: Bases,
-    /// What was looked at last, and when.
+    /// The epoch examined last, and when.
     pub(super) looked: Mutex<(u64, Instant)>,
-    /// Views that have something to do and wait for their turn.
+    /// Views that need a refresh and wait for a slot.
     pub(super) ready: Mutex<VecDeque<TableId>>,
-    /// Whether views follow their bases; live ones.
+    /// Whether materialized views, and live views, are refreshed.
     is_enabled: bool,
     is_live_enabled: bool,
-    /// How many refresh at once.
+    /// Limits the number of concurrent refreshes.
     pub(super) turns: Arc<Semaphore>,
-    /// What they hold between their refreshes.
+    /// Memory for state retained between refreshes.
     pub(super) memory: Arc<StateMemory>,
 }
 
-/// How a view fares.
+/// Progress of one view.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The definition's bytes, and what they say.
+    /// The definition's bytes, and the decoded definition.
     pub(super) known: Option<(Vec<u8>, Arc<IncrementalView>)>,
-    /// Whether it waits for its turn.
+    /// Whether it waits for a refresh slot.
     pub(super) is_ready: bool,
-    /// The transaction that the refresh under way reads up to.
+    /// The transaction that the running refresh reads up to.
     pub(super) running: Option<u64>,
-    /// How its job fares.
+    /// Progress of its job.
     pub(super) job: JobProgress,
-    /// Of a live view: the version of its base's definition that fits.
+    /// For a live view: the matching version of its base's definition.
     pub(super) fits: Option<u64>,
-    /// Of a live view: what its functions hold, while no refresh has it.
+    /// For a live view: function state, while no refresh uses it.
     pub(super) kept: Option<Kept>,
-    /// Of a materialized view: the groups of the open bucket, while no refresh has them.
+    /// For a materialized view: groups of the open bucket, while no refresh uses them.
     pub(super) groups: Option<OpenGroups>,
-    /// Of a live view: its repairs, and how many refreshes failed.
+    /// For a live view: repairs and number of failed refreshes.
     pub(super) live: ViewProgress,
-    /// Since when its refreshes fail.
+    /// Time since which its refreshes fail.
     pub(super) failing_since: Option<Instant>,
-    /// How many statements had asked for a refresh when one failed.
+    /// Number of refresh requests at the time of the last failed refresh.
     pub(super) failed_requests: u64,
-    /// What there was to do when nothing was done: the transaction and the clock's period.
+    /// The transaction and period end at which a refresh found nothing to do.
     pub(super) idle_at: Option<(u64, i64)>,
 }
 
 impl Refresher {
-    /// `follows`: whether materialized views follow their bases, and whether live ones do.
-    /// `most_bytes`: of what all of them hold between their refreshes.
+    /// `follows`: whether materialized views are refreshed, and whether live views are.
+    /// `most_bytes`: limit for the state that all views retain between refreshes.
     pub(crate) fn new(
         follows: (bool, bool),
         workers: usize,
@@ -93,7 +93,7 @@ impl Refresher {
         })
     }
 
-    /// How a view fares.
+    /// Returns the progress of a view.
     pub(crate) fn view_progress(&self, view: TableId) -> ViewProgress {
         let views = self.views.lock();
         let Some(progress) = views.get(&view) else { return ViewProgress::default() };
@@ -109,7 +109,7 @@ impl Refresher {
         }
     }
 
-    /// Reads or changes how a view fares; nothing where it is gone.
+    /// Reads or changes the progress of a view; returns `None` if the view no longer exists.
     pub(super) fn with<T>(
         &self,
         view: TableId,
@@ -118,7 +118,7 @@ impl Refresher {
         self.views.lock().get_mut(&view).map(work)
     }
 
-    /// Whether views of a form follow their bases.
+    /// Whether views of this form are refreshed.
     pub(super) fn follows(&self, form: ViewForm) -> bool {
         match form {
             ViewForm::Materialized => self.is_enabled,
@@ -126,26 +126,26 @@ impl Refresher {
         }
     }
 
-    /// The transaction up to which no view over a base needs to know what was touched any more,
-    /// when one of them has reached `position`.
+    /// Returns the transaction up to which no view over a base needs changes any more, once one of
+    /// them has reached `position`.
     pub(super) fn consumed(&self, snapshot: &Snapshot, base: TableId, own: (TableId, u64)) -> u64 {
         let views = self.views.lock();
-        // All views of the snapshot were looked at before one of them began.
+        // All views of the snapshot were examined before one of them started.
         let others = views.iter().filter(|(id, progress)| {
             let view = progress.known.as_ref().map(|(_, view)| view);
             **id != own.0 && view.is_some_and(|view| view.base == base)
         });
         let positions = others.filter_map(|(id, progress)| {
             let state = IncrementalState::of(snapshot, *id);
-            // One that does not follow, or has shown nothing yet, will begin with everything; a
-            // live view goes on where it was.
+            // An invalid view, or one that has shown nothing yet, will read everything; a live view
+            // resumes at its position.
             let follows = state.invalid.is_none() || is_live(snapshot, *id);
             state.position.filter(|_| follows).or(progress.running)
         });
         positions.fold(own.1, u64::min)
     }
 
-    /// Whether a view has rested long enough.
+    /// Whether a view has finished its rest.
     pub(super) fn has_rested(&self) -> bool {
         self.views.lock().values().any(|progress| progress.job.has_rested())
     }
@@ -188,8 +188,8 @@ impl JobKind for Refresher {
 }
 
 impl Progress {
-    /// Whether the base of a live view fits in another way than is recorded. It is looked at when
-    /// a view is invalid, and when the base has another definition.
+    /// Whether the recorded validity of a live view is outdated. This is checked when the view is
+    /// invalid, and when the base's definition has changed.
     pub(super) fn is_other(
         &mut self,
         view: &IncrementalView,
@@ -205,7 +205,7 @@ impl Progress {
         is_other
     }
 
-    /// A view that failed is tried at once where a client asks for a refresh.
+    /// Retries a failed view immediately if a client requests a refresh.
     pub(super) fn heed_request(&mut self, snapshot: &Snapshot, view: TableId) {
         let is_failing = self.job.failure().is_some();
         if is_failing && IncrementalState::of(snapshot, view).requests > self.failed_requests {
@@ -213,7 +213,7 @@ impl Progress {
         }
     }
 
-    /// The definition, read again where its record is another one.
+    /// Returns the definition, decoded again if its record has changed.
     pub(super) fn definition(
         &mut self,
         snapshot: &Snapshot,

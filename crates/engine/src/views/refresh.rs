@@ -1,6 +1,6 @@
-//! One refresh of a view: the rows that changed, computed and committed with the transaction up to
-//! which they are right. Which rows that are, and what they are computed from, is what the two
-//! forms of views differ in: `buckets.rs`, `live.rs`.
+//! One refresh of a view: computes the changed rows and commits them together with the transaction
+//! they are valid for. The two forms of views differ in the selection of rows and their inputs:
+//! `buckets.rs`, `live.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,46 +25,44 @@ use crate::runtime::cancel::StatementStop;
 use crate::runtime::guard;
 use crate::runtime::registry::{Registration, now_micros};
 
-/// Numbers of the queries that refresh: no client's query has one of them, and JavaScript reads
-/// them exactly.
+/// Ids of refresh queries: distinct from those of client queries, and exact in JavaScript.
 static NEXT_QUERY: AtomicU64 = AtomicU64::new(1 << 52);
 
-/// Ranges that are computed apart, at most: more of them become longer ones.
+/// Maximum number of ranges computed separately; surplus ranges are merged.
 const MAX_RANGES: usize = 256;
 
-/// First and last instant.
+/// First and last timestamp, both inclusive.
 pub(super) type Span = (i64, i64);
 
-/// One refresh under way.
+/// A running refresh.
 pub(super) struct Refresh<'a> {
     pub(super) database: &'a Arc<Database>,
     pub(super) refresher: &'a Refresher,
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) view: &'a IncrementalView,
     pub(super) state: IncrementalState,
-    /// What was touched of the base; none where it is not watched.
+    /// Changes of the base; `None` if it is not watched.
     pub(super) touched: Option<Arc<Touched>>,
     pub(super) began_micros: i64,
 }
 
-/// What a refresh writes.
+/// Rows and state that a refresh writes.
 pub(super) struct Filling {
     pub(super) plan: LogicalPlan,
-    /// The base, as the plan reads it.
+    /// The base table read by the plan.
     pub(super) base: TableId,
-    /// Whether the rows are put in the place of all that are there.
+    /// Whether the rows replace all existing rows.
     pub(super) is_full: bool,
-    /// Ranges of the view that they are put in the place of, where not.
+    /// Ranges of the view that the rows replace, unless `is_full`.
     pub(super) cleared: Vec<TimeRange>,
-    /// What the view shows then, but for when it was refreshed.
+    /// The resulting state of the view, except for the refresh times.
     pub(super) state: IncrementalState,
     pub(super) more: Vec<Change>,
 }
 
 impl Refresh<'_> {
-    /// Brings the view up to the snapshot; answers whether there was anything to commit. What its
-    /// query does not find any more makes the view invalid; other errors are the caller's to wait
-    /// for.
+    /// Brings the view up to date with the snapshot. A query that no longer resolves makes the view
+    /// invalid; after other errors the caller waits and retries.
     pub(super) async fn run(self, what: &Due) -> EngineResult<Done> {
         match &self.view.live {
             None => self.refresh_buckets(what).await,
@@ -72,7 +70,7 @@ impl Refresh<'_> {
         }
     }
 
-    /// The rows of the view's query; `None` where the view is invalid now.
+    /// Returns the rows of the view's query; `None` if this made the view invalid.
     pub(super) async fn rows<S: ViewShape>(
         &self,
         by_names: bool,
@@ -82,7 +80,7 @@ impl Refresh<'_> {
             Ok(rows) => return Ok(Some(rows)),
             Err(error) => error,
         };
-        // A live view that could not follow is tried again, and its reason stays.
+        // A live view that is already invalid for this reason is retried, and the reason stays.
         let is_known =
             self.view.live.is_some() && self.state.invalid.as_ref() == Some(&error.message);
         if !is_lasting(&error) || is_known {
@@ -91,7 +89,7 @@ impl Refresh<'_> {
         self.invalidate(error.message).await.map(|()| None)
     }
 
-    /// Records another state, and a change that belongs to it.
+    /// Commits a new state, and optionally a change that belongs to it.
     pub(super) async fn put(
         &self,
         state: IncrementalState,
@@ -109,24 +107,24 @@ impl Refresh<'_> {
         self.put(IncrementalState { invalid, request: None, ..self.state.clone() }, None).await
     }
 
-    /// The view's own table.
+    /// Returns the view's table.
     pub(super) fn table(&self) -> EngineResult<Arc<TableSnapshot>> {
         let table = self.snapshot.table_by_id(self.view.table);
         table.ok_or_else(|| EngineError::internal("a view without its table"))
     }
 
-    /// What was touched since the view's position; `None` where that is not known.
+    /// Returns the changes since the view's position; `None` if they are unknown.
     pub(super) fn changed(&self) -> Option<Vec<Span>> {
         self.touched.as_ref()?.after(self.state.position?)
     }
 
-    /// Whether the view shows the latest transaction that touched its base.
+    /// Whether the view includes the last transaction that changed its base.
     pub(super) fn is_shown(&self) -> bool {
         let last = self.touched.as_ref().map_or(0, |touched| touched.last);
         self.state.position.is_some_and(|position| position >= last)
     }
 
-    /// Commits the rows of a plan with the state that they are of; answers how many.
+    /// Commits the rows of a plan with their state; returns their number.
     pub(super) async fn fill(
         &self,
         table: &Arc<TableSnapshot>,
@@ -182,7 +180,7 @@ fn is_lasting(error: &EngineError) -> bool {
     )
 }
 
-/// The times that base and view have rows of.
+/// Returns the time bounds of base and view together.
 pub(super) fn bounds(base: &TableSnapshot, shown: Option<Span>) -> Option<Span> {
     let bounds = [base.time_bounds(), shown].into_iter().flatten();
     bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
@@ -204,7 +202,7 @@ async fn write(
     Ok(written)
 }
 
-/// No more ranges than are worth it: those with the least time between them become one.
+/// Merges ranges across the smallest gaps until at most `MAX_RANGES` remain.
 pub(super) fn fewer(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
     while ranges.len() > MAX_RANGES {
         let gaps = ranges.windows(2).map(|pair| pair[1].lo.saturating_sub(pair[0].hi));

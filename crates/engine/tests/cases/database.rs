@@ -1,4 +1,4 @@
-//! A database in a temporary folder, as the runner of the cases sees one.
+//! A temporary database for the SQL test runner.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use tidemark_engine::{Database, EngineError, EngineResult, ExecuteOptions, State
 
 use crate::parser::parse;
 
-/// No types were sent, and one row of no values follows.
+/// No parameter types, followed by one row without values.
 const NO_PARAMETERS: [u8; 4] = [0; 4];
-/// `D`, and the length of the message.
+/// The `D` byte and the message length.
 const MESSAGE_HEADER_BYTES: usize = 5;
 
-/// A database that lives as long as its file runs.
+/// A database that exists while its test file runs.
 pub(crate) struct Opened {
     database: Arc<Database>,
     _root: TempDir,
@@ -25,7 +25,7 @@ impl Opened {
     pub(crate) fn new() -> EngineResult<Self> {
         let root = TempDir::with_prefix("tidemark-cases-")
             .map_err(|error| EngineError::io("cannot make a temporary folder", &error))?;
-        // Nothing outlives its file here.
+        // No data is needed after the test file ends.
         let options = serde_json::json!({
             "root": root.path(), "commitMode": "nosync", "workers": 2, "diskReserveBytes": 0,
             "processMemoryBytes": 4_u64 << 30,
@@ -43,7 +43,7 @@ pub(crate) struct Session {
     database: Arc<Database>,
 }
 
-/// Why a statement was refused: `7: message`, where it is refused at a place of its text.
+/// Error of a statement, with its position if known: `7: message`.
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) String);
 
@@ -64,7 +64,7 @@ impl From<EngineError> for Refusal {
     }
 }
 
-/// What a column holds, by the letters of sqllogictest.
+/// Column types by sqllogictest letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Boolean,
@@ -159,7 +159,7 @@ impl AsyncDB for Session {
     }
 }
 
-/// Takes the cells out of `DataRow` messages.
+/// Decodes the cells of `DataRow` messages.
 fn read_rows(mut bytes: &[u8], rows: &mut Vec<Vec<String>>) {
     while !bytes.is_empty() {
         bytes = &bytes[MESSAGE_HEADER_BYTES..];
@@ -175,8 +175,8 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     taken
 }
 
-/// A cell as sqllogictest writes it, on one line. The runner takes blanks beside each other for
-/// one and leaves out those at the ends: these are shown.
+/// Formats a cell for sqllogictest, on one line. Blanks that the runner would collapse or trim are
+/// shown as dots.
 fn cell(bytes: &mut &[u8]) -> String {
     let Ok(length) = usize::try_from(i32::from_be_bytes(take(bytes))) else {
         return "NULL".to_owned();

@@ -1,9 +1,9 @@
-//! The SQL cases of `test/sql/cases`, each file over a new database, without Node.js or server.
+//! Runs the SQL test cases of `test/sql/cases`, each file against a new database, without Node.js
+//! or a server.
 //!
-//!   npm run cases -- [PATH] [--complete]
-//!
-//! PATH chooses the files whose path contains it. `--complete` writes into them what the statements
-//! answer now: read the difference before you commit it.
+//! Usage: `npm run cases -- [PATH] [--complete]`. PATH selects the files whose path contains it.
+//! `--complete` writes the current results into the files: review the difference before you commit
+//! it.
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "a program for the terminal")]
 
 mod database;
@@ -27,7 +27,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../test/sql/cases")
 }
 
-/// The files, each with its path below the folder.
+/// Returns the test files with their paths relative to the folder.
 fn files() -> Vec<(String, PathBuf)> {
     let folder = folder();
     let pattern = folder.join("**/*.slt");
@@ -39,7 +39,8 @@ fn files() -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// An error without a pattern for all of it would be any error.
+/// Rejects expected errors whose pattern does not cover the entire message, since they match too
+/// much.
 fn check_patterns(file: &Path) -> Result<(), Failed> {
     for record in parse_file::<Kind>(file)? {
         let (expected, loc) = match &record {
@@ -74,7 +75,7 @@ fn complete(file: &Path) -> Result<(), Box<dyn Error>> {
     let opened = Opened::new()?;
     let mut runner = Runner::new(|| async { Ok(opened.session()) });
     let validate = strict_column_validator::<Kind>;
-    // An error without a pattern would be taken for what is wanted.
+    // An expected error without a pattern would match any error and not be updated.
     rewrite_patterns(
         file,
         |pattern| if pattern.is_empty() { "^$".into() } else { pattern.into() },

@@ -1,5 +1,5 @@
-//! SQL texts as trees: the parser of `ts/sql`, bundled by `npm run generate`, in an interpreter of
-//! JavaScript.
+//! Parses SQL into syntax trees with the parser of `ts/sql`, which `npm run generate` bundles, in a
+//! JavaScript interpreter.
 
 use rquickjs::{CatchResultExt, Context, Function, Runtime};
 
@@ -7,7 +7,8 @@ use crate::database::Refusal;
 
 const SOURCE: &str = include_str!("parser.generated.js");
 
-/// What browsers and Node.js have, and the parser needs: a decoder that refuses what is not UTF-8.
+/// Provides the `TextDecoder` of browsers and Node.js that the parser needs; it rejects invalid
+/// UTF-8.
 const DECODER: &str = "
     globalThis.TextDecoder = class {
       decode(bytes) {
@@ -16,7 +17,7 @@ const DECODER: &str = "
       }
     };";
 
-/// Answers the tree of a statement as JSON behind `=`, or an error behind `!`, with its place.
+/// Returns the syntax tree as JSON after `=`, or the error with its position after `!`.
 const READ: &str = "
     function read(text) {
       try {
@@ -58,7 +59,7 @@ thread_local! {
     static PARSER: Result<Parser, String> = Parser::new();
 }
 
-/// The tree of a statement, as JSON.
+/// Returns the syntax tree of a statement as JSON.
 pub(crate) fn parse(text: &str) -> Result<String, Refusal> {
     let answer = PARSER.with(|parser| match parser {
         Ok(parser) => parser.read(text),

@@ -1,4 +1,4 @@
-//! How ASOF JOIN runs: the right side is read once, the left side's partitions are workers.
+//! Executes ASOF JOIN: the right side is read once; each partition of the left side has a worker.
 
 use std::fmt;
 use std::sync::Arc;

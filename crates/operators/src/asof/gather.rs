@@ -1,4 +1,4 @@
-//! Collecting matched right rows into columns.
+//! Gathers matched right rows into columns.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use datafusion::arrow::compute::interleave;
 use datafusion::common::Result;
 use tidemark_kernels::{NO_MATCH, unpack};
 
-/// The values of one column, by chunk, at the matched rows; null where nothing matched.
+/// Gathers the values of one column at the matched rows; null for rows without a match.
 pub(crate) fn gather(chunks: &[ArrayRef], matches: &[u64], wanted: &ArrayRef) -> Result<ArrayRef> {
     macro_rules! primitive {
         ($arrow:ty) => {
@@ -57,7 +57,7 @@ fn gather_primitive<P: ArrowPrimitiveType>(
     let slices: Vec<&[P::Native]> = arrays.iter().map(|array| array.values().as_ref()).collect();
     let values = matches.iter().map(|&found| {
         let (chunk, row) = unpack(found);
-        // NO_MATCH names a chunk that cannot exist.
+        // `NO_MATCH` refers to a chunk that cannot exist.
         slices.get(chunk).and_then(|slice| slice.get(row)).copied().unwrap_or_default()
     });
     let values: Vec<P::Native> = values.collect();

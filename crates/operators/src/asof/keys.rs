@@ -1,4 +1,5 @@
-//! Join keys as dense numbers: codes of the right side's dictionary, or hashed rows.
+//! Join keys as dense numbers: codes of the right side's dictionary, or numbered rows of key
+//! values.
 
 use std::sync::Arc;
 
@@ -16,14 +17,14 @@ use crate::keys::ABSENT;
 use crate::keys::bytes::ByteNumbers;
 use crate::keys::values::compared_as;
 
-/// How keys become numbers.
+/// Numbering method of the keys.
 #[derive(Clone)]
 pub(crate) enum KeyKind {
     /// No key.
     None,
-    /// One symbol on either side; the left dictionary's and the right dictionary's.
+    /// One symbol key; the left and the right dictionary.
     Symbol(Arc<SymbolDictionary>, Arc<SymbolDictionary>),
-    /// Values of these types, compared as rows.
+    /// Key values of these types, compared as rows.
     Hashed(Vec<DataType>),
 }
 
@@ -34,10 +35,10 @@ pub(crate) enum Side {
     Right,
 }
 
-/// The keys of the right side, ready to be looked up.
+/// Key numbers of the right side, ready for lookup.
 pub(crate) enum KeySpace {
     None,
-    /// Right code of each left code; the entry after the last is null's.
+    /// Right code of each left code; the last entry is for null.
     Symbol {
         right_of_left: Vec<u32>,
         right_len: u32,
@@ -71,7 +72,7 @@ impl KeySpace {
         })
     }
 
-    /// Number of different keys of the right side, null included.
+    /// Number of distinct keys of the right side, including null.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::None => 0,
@@ -80,12 +81,13 @@ impl KeySpace {
         }
     }
 
-    /// Numbers of a chunk's keys; new ones are added.
+    /// Returns the key numbers of a chunk; new keys are added.
     pub(crate) fn add(&mut self, side: Side, keys: &[ArrayRef]) -> Result<ScalarBuffer<u32>> {
         match (side, &self) {
             (Side::Left, Self::Symbol { right_of_left, right_len }) => {
                 let codes = codes_of(keys)?;
-                // Symbols of the left side alone come after the right side's and null.
+                // Symbols that only the left side has are numbered after the right side's symbols
+                // and null.
                 let alone = |code: i32| right_len + 1 + code as u32;
                 let of = |code: i32| match right_of_left.get(code as usize) {
                     Some(&right) if right != ABSENT => right,
@@ -103,7 +105,7 @@ impl KeySpace {
             Self::Symbol { right_len, .. } => {
                 let codes = codes_of(keys)?;
                 if codes.null_count() == 0 {
-                    // The same bits: codes are never negative.
+                    // Reuses the buffer: codes are never negative.
                     let len = codes.len();
                     return Ok(ScalarBuffer::new(codes.values().inner().clone(), 0, len));
                 }
@@ -116,7 +118,7 @@ impl KeySpace {
         }
     }
 
-    /// Numbers of a left batch's keys.
+    /// Returns the key numbers of a left batch.
     pub(crate) fn find_left(&self, keys: &[ArrayRef]) -> Result<Vec<u32>> {
         match self {
             Self::None => Ok(vec![]),

@@ -7,17 +7,18 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// Which right row a left row takes.
+/// Rule by which a left row selects its right row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AsofKind {
-    /// The last one at or before the left timestamp.
+    /// The last row at or before the left timestamp.
     Asof,
-    /// The last one strictly before the left timestamp.
+    /// The last row strictly before the left timestamp.
     Lt,
 }
 
-/// Every left row with at most one right row: the latest with equal keys. Left rows without a
-/// match stay, with nulls. Output: left columns, then right columns (nullable), in left order.
+/// Joins every left row with at most one right row: the latest with equal keys. Left rows without a
+/// match are retained, with nulls. Output: left columns, then right columns (nullable), in left
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AsofJoinNode {
     left: LogicalPlan,
@@ -31,8 +32,8 @@ pub struct AsofJoinNode {
 }
 
 impl AsofJoinNode {
-    /// A node over two inputs in timestamp order. The timestamps are columns of the same unit;
-    /// `tolerance` is inclusive and in that unit.
+    /// Creates a node over two inputs in timestamp order. Both timestamps are columns of the same
+    /// unit; `tolerance` is inclusive and in that unit.
     pub fn try_new(
         left: LogicalPlan,
         right: LogicalPlan,
@@ -78,12 +79,12 @@ impl AsofJoinNode {
         &self.keys
     }
 
-    /// At or strictly before.
+    /// Whether a match is at or strictly before the left timestamp.
     pub fn kind(&self) -> AsofKind {
         self.kind
     }
 
-    /// Greatest distance, inclusive, in the timestamps' unit.
+    /// Maximum distance, inclusive, in the timestamps' unit.
     pub fn tolerance(&self) -> Option<i64> {
         self.tolerance
     }
@@ -155,7 +156,7 @@ impl UserDefinedLogicalNodeCore for AsofJoinNode {
         Self::try_new(left, right, left_timestamp, right_timestamp, keys, kind, tolerance)
     }
 
-    // Output columns map to one side each; timestamps and keys are added by the optimizer.
+    // Each output column maps to one side; the optimizer adds timestamps and keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let left_width = self.left.schema().fields().len();
         let (left, right): (Vec<usize>, Vec<usize>) =

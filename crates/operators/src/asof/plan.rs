@@ -1,4 +1,4 @@
-//! What every worker of an ASOF join needs to know.
+//! Settings shared by all workers of an ASOF join.
 
 use std::sync::Arc;
 

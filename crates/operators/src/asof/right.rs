@@ -1,4 +1,4 @@
-//! A side of a time join that is read once and shared by all workers, as ASOF's right side is.
+//! An input of a time join that is read once and shared by all workers, such as ASOF's right side.
 
 use std::sync::Arc;
 
@@ -23,14 +23,14 @@ use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 use crate::scan::rows::read;
 
-/// What is read of a side beside its columns.
+/// Expressions evaluated over a side in addition to its columns.
 #[derive(Debug, Clone)]
 pub(crate) struct SideExprs {
     pub(crate) timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
 }
 
-/// The rows, in chunks that follow each other in time, none of them empty.
+/// Rows of the side, in non-empty chunks that ascend in time.
 pub(crate) struct RightSide {
     schema: SchemaRef,
     /// Chunks of each column.
@@ -40,12 +40,12 @@ pub(crate) struct RightSide {
     times: Vec<ScalarBuffer<i64>>,
     keys: Vec<ScalarBuffer<u32>>,
     space: KeySpace,
-    /// Buffered rows count against the query's memory; mapped ones do not.
+    /// Buffered rows count towards the query's memory; mapped rows do not.
     _memory: MemoryReservation,
 }
 
 impl RightSide {
-    /// Reads an input; `which` side of the join it is decides how its keys are numbered in `space`.
+    /// Reads an input. `which` side of the join it is determines how `space` numbers its keys.
     pub(crate) async fn read(
         run: &Run,
         input: usize,
@@ -58,7 +58,7 @@ impl RightSide {
             Some(scan) if !scan.is_backward() => mapped(scan)?,
             _ => collect(run, input, &memory).await?,
         };
-        // Searches go by the last row of a chunk.
+        // Searches use the last row of each chunk.
         let chunks: Vec<_> = chunks.into_iter().filter(|chunk| chunk.num_rows() > 0).collect();
         let (mut times, mut keys) = (vec![], vec![]);
         for chunk in &chunks {
@@ -75,17 +75,18 @@ impl RightSide {
         Ok(Self { schema, columns, types, times, keys, space, _memory: memory })
     }
 
-    /// The columns' types.
+    /// Schema of the side's columns.
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The numbers of keys, for the other side to be read with.
+    /// Takes the key numbers, for reading the other side.
     pub(crate) fn take_space(&mut self) -> KeySpace {
         std::mem::replace(&mut self.space, KeySpace::None)
     }
 
-    /// An expression over the rows, chunk by chunk; chunks for which `wanted` is false are empty.
+    /// Evaluates an expression over the rows, chunk by chunk. Chunks for which `wanted` is false
+    /// are empty.
     pub(crate) fn evaluate(
         &self,
         expr: &Arc<dyn PhysicalExpr>,
@@ -102,17 +103,17 @@ impl RightSide {
         chunks.collect()
     }
 
-    /// One column at the matched rows.
+    /// Gathers one column at the matched rows.
     pub(crate) fn gather_column(&self, index: usize, matches: &[u64]) -> Result<ArrayRef> {
         super::gather::gather(&self.columns[index], matches, &self.types[index])
     }
 
-    /// Keys of left rows in the right side's numbers.
+    /// Key numbers of the right side, used to look up left keys.
     pub(crate) fn space(&self) -> &KeySpace {
         &self.space
     }
 
-    /// Times and keys as the kernels want them.
+    /// Times and keys in the form that the kernels need.
     pub(crate) fn chunks(&self) -> Vec<RightChunk<'_>> {
         let pairs = self.times.iter().zip(&self.keys);
         pairs.map(|(timestamps, keys)| RightChunk { timestamps, keys }).collect()
@@ -123,12 +124,12 @@ impl RightSide {
         self.times.get(chunk)?.get(row).copied()
     }
 
-    /// Every column at the matched rows.
+    /// Gathers every column at the matched rows.
     pub(crate) fn gather(&self, matches: &[u64]) -> Result<Vec<ArrayRef>> {
         (0..self.columns.len()).map(|index| self.gather_column(index, matches)).collect()
     }
 
-    /// Where a worker starts: the first row after `bound`, and the row before that.
+    /// Start position of a worker: the first row after `bound`, and the row before it.
     pub(crate) fn seek(&self, bound: i64) -> (Cursor, u64) {
         let chunk = self.times.partition_point(|times| times.last().is_some_and(|&ts| ts <= bound));
         let row = self.times.get(chunk).map_or(0, |times| upper_bound(times, 0, bound));
@@ -145,8 +146,8 @@ impl RightSide {
         Some(Cursor { chunk, row: self.times[chunk].len() - 1 })
     }
 
-    /// Walks back from `at` until `key` is found, noting the other keys on the way; rows before
-    /// `oldest` match nothing any more. When nothing is left, no key is unknown any more.
+    /// Walks back from `at` until `key` is found and records the other keys on the way. Rows before
+    /// `oldest` can no longer match. When no rows remain, every unknown key becomes [`NO_MATCH`].
     pub(crate) fn look_back(&self, at: &mut Cursor, last: &mut [u64], key: u32, oldest: i64) {
         loop {
             let (times, keys) = match (self.times.get(at.chunk), self.keys.get(at.chunk)) {
@@ -175,13 +176,14 @@ impl RightSide {
     }
 }
 
-/// The slices of a scan as chunks, without copying or even touching their cells.
+/// Returns the slices of a scan as chunks, without copying or touching their cells.
 fn mapped(scan: &SliceScan) -> Result<Vec<RecordBatch>> {
     let (schema, projection) = (scan.schema(), scan.projection());
     scan.units().map(|unit| read(&unit.slice, projection, unit.rows.clone(), schema)).collect()
 }
 
-/// The batches of any other input, its partitions read in parallel and kept in order.
+/// Collects the batches of any other input. Its partitions are read in parallel, and their order is
+/// kept.
 async fn collect(run: &Run, input: usize, memory: &MemoryReservation) -> Result<Vec<RecordBatch>> {
     let partitions = run.inputs[input].output_partitioning().partition_count();
     let tasks = (0..partitions).map(|partition| {

@@ -1,4 +1,4 @@
-//! The sides of a join by time: rows in order, and keys as numbers.
+//! Inputs of a time join: rows in order, and keys as numbers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::lowering::{Inputs, Lowering};
 use crate::order::in_time_order;
 use crate::symbols::dictionary;
 
-/// A side of a join with its timestamp.
+/// An input of a join with its timestamp.
 pub(crate) struct SidePlan {
     pub(crate) schema: DFSchema,
     pub(crate) plan: Arc<dyn ExecutionPlan>,
@@ -21,7 +21,7 @@ pub(crate) struct SidePlan {
 
 pub(crate) type KeyPairs = Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>;
 
-/// The input with this number, in time order.
+/// Returns input `number`, in time order.
 pub(crate) fn side(
     inputs: &Inputs<'_>,
     number: usize,
@@ -34,7 +34,7 @@ pub(crate) fn side(
     Ok(SidePlan { schema: schema.as_ref().clone(), plan, timestamp })
 }
 
-/// Pairs of keys, and how they become numbers.
+/// Returns the key pairs and their numbering method.
 pub(crate) fn key_pairs(
     keys: &[(Expr, Expr)],
     (left, right): (&SidePlan, &SidePlan),

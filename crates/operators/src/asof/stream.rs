@@ -13,18 +13,18 @@ use super::plan::AsofPlan;
 use super::right::RightSide;
 use crate::sample_by::partial::timestamps;
 
-/// A worker's place in the right side.
+/// A worker's position in the right side.
 ///
-/// It starts at its first left row, not at the right side's beginning: keys whose last row lies
-/// further back are looked for only when a left row asks for them.
+/// It starts at the worker's first left row, not at the right side's beginning. Keys whose last row
+/// lies further back are searched only when a left row needs them.
 pub(crate) struct Matcher {
     plan: Arc<AsofPlan>,
     right: Arc<RightSide>,
     started: bool,
     cursor: Cursor,
-    /// Unkeyed: the row before the cursor.
+    /// Unkeyed joins: the row before the cursor.
     before: u64,
-    /// Keyed: how far back has been looked.
+    /// Keyed joins: position up to which the search back has advanced.
     back: Cursor,
     last: Vec<u64>,
     matches: Vec<u64>,
@@ -45,7 +45,7 @@ impl Matcher {
         }
     }
 
-    /// Joins a batch that is later than all before.
+    /// Joins a batch that is later than all previous batches.
     pub(crate) fn join(&mut self, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         let times = timestamps(&self.plan.left_timestamp, batch)?;
         let mut columns = batch.columns().to_vec();
@@ -53,7 +53,7 @@ impl Matcher {
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }
 
-    /// The right columns for a batch whose rows are looked for at `times`.
+    /// Returns the right columns for a batch whose rows are matched at `times`.
     pub(crate) fn matched(&mut self, times: &[i64], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         self.matches.clear();
         if let Some(&first) = times.first() {
@@ -62,7 +62,7 @@ impl Matcher {
         self.right.gather(&self.matches)
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(crate) fn size(&self) -> usize {
         8 * (self.last.capacity() + self.matches.capacity())
     }
@@ -85,7 +85,7 @@ impl Matcher {
                 |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(batch.num_rows());
             let keys = self.plan.keys.iter().map(|(left, _)| evaluate(left));
             let keys = right.space().find_left(&keys.collect::<Result<Vec<_>>>()?)?;
-            // Later left rows need no older rows than this one: time only grows.
+            // Later left rows need no older rows than this one: time only increases.
             let oldest = self.plan.tolerance.map_or(i64::MIN, |span| first.saturating_sub(span));
             let back = &mut self.back;
             match_keyed(

@@ -1,5 +1,6 @@
-//! How many bytes the cells of a batch have. Views of one text share its bytes, so that a batch
-//! may show a thousand times what it holds: what copies cells takes all of it.
+//! Byte sizes of a batch's cells. Views of one string share its bytes, so a batch may refer to a
+//! thousand times the bytes in its buffers. An operator that copies cells needs memory for all of
+//! them.
 
 use std::sync::Arc;
 
@@ -13,32 +14,33 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Fields};
 use datafusion::common::Result;
 
-/// Bytes a text in a view takes beside those of the text.
+/// Bytes of a view, in addition to its string.
 const VIEW_BYTES: usize = 16;
 
-/// Bytes of the cells whose lengths differ: texts, binary, lists. Others have few bytes each.
+/// Returns the bytes of all variable-length cells: strings, binary, lists. Other cells have a few
+/// bytes each.
 #[must_use]
 pub fn cell_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| array_bytes(column.as_ref())).sum()
 }
 
-/// Bytes that a batch keeps, about: of buffers that it shows a slice of, as those of a scan do, its
-/// own rows alone; of texts that its views share no more than there is.
+/// Approximate bytes that a batch keeps in memory. Of sliced buffers, such as those of a scan, only
+/// the batch's own rows count. Strings shared by views count at most once.
 pub(crate) fn held_bytes(batch: &RecordBatch) -> usize {
     let width: usize = batch.columns().iter().map(|column| row_width(column.as_ref())).sum();
     let own = width.saturating_mul(batch.num_rows()).saturating_add(cell_bytes(batch));
     own.min(batch.get_array_memory_size())
 }
 
-/// How many of the first rows have no more than so many bytes of such cells; one at least, and all
-/// of an empty batch.
+/// Returns the number of leading rows whose variable-length cells have at most `most` bytes: at
+/// least one, and all of an empty batch.
 #[must_use]
 pub fn rows_of_bytes(batch: &RecordBatch, most: usize) -> usize {
     let rows = batch.num_rows();
     if rows <= 1 || cell_bytes(batch) <= most {
         return rows;
     }
-    // The first half has too much, or the second begins within it.
+    // Binary search: the first `exceeds` rows have too many bytes.
     let (mut fits, mut exceeds) = (1, rows);
     while exceeds - fits > 1 {
         let middle = fits + (exceeds - fits) / 2;
@@ -47,7 +49,7 @@ pub fn rows_of_bytes(batch: &RecordBatch, most: usize) -> usize {
     fits
 }
 
-/// Whether cells of these columns are lists.
+/// Whether one of these columns contains lists.
 pub(crate) fn has_lists(fields: &Fields) -> bool {
     fields.iter().any(|field| match field.data_type() {
         DataType::List(_) | DataType::LargeList(_) => true,
@@ -56,8 +58,8 @@ pub(crate) fn has_lists(fields: &Fields) -> bool {
     })
 }
 
-/// The same rows without elements of others. Arrow takes the elements that an array has, divided
-/// by its rows, for the length of a list, and allocates for so many.
+/// Returns the same rows without list elements of other rows. Arrow estimates the length of a list
+/// as the array's elements divided by its rows, and allocates that many.
 pub(crate) fn without_others(batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(own_elements).collect::<Result<_, ArrowError>>()?;
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
@@ -130,7 +132,7 @@ fn array_bytes(array: &dyn Array) -> usize {
     }
 }
 
-/// The length of a view is its low half.
+/// The lowest 32 bits of a view are its length.
 fn view_bytes(views: &[u128], is_short: bool) -> usize {
     if is_short {
         return 0;
@@ -149,7 +151,7 @@ fn span<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
     }
 }
 
-/// Bytes of a row beside those of [`cell_bytes`], about.
+/// Approximate bytes of a row, without those counted by [`cell_bytes`].
 fn row_width(array: &dyn Array) -> usize {
     match array.as_struct_opt() {
         Some(parts) => parts.columns().iter().map(|column| row_width(column.as_ref())).sum(),
@@ -157,12 +159,12 @@ fn row_width(array: &dyn Array) -> usize {
     }
 }
 
-/// Bytes of an element of a list, about.
+/// Approximate bytes of a list element.
 fn width(values: &dyn Array) -> usize {
     values.data_type().primitive_width().unwrap_or(VIEW_BYTES)
 }
 
-/// Symbols are short as a rule: only where some are long are they counted one by one.
+/// Symbols are usually short. They are counted one by one only if some are long.
 fn dictionary<K: ArrowDictionaryKeyType>(array: &dyn Array) -> usize {
     const SHORT_BYTES: usize = 64;
     let keys = array.as_dictionary::<K>();
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_counted_by_their_bytes() {
+    fn rows_are_limited_by_their_bytes() {
         let texts = StringViewArray::from_iter_values((0..100).map(|_| "x".repeat(84)));
         let batch = batch(Arc::new(texts));
         assert_eq!(cell_bytes(&batch), 10_000);
@@ -197,9 +199,9 @@ mod tests {
         assert_eq!(rows_of_bytes(&batch.slice(0, 0), 1), 0);
     }
 
-    /// A scan shows parts of whole columns.
+    /// A scan returns slices of whole columns.
     #[test]
-    fn slices_hold_together_what_all_of_it_holds() {
+    fn slices_add_up_to_the_bytes_of_the_whole_batch() {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
         let texts = StringViewArray::from_iter_values((0..100_000).map(|row| format!("{row:>40}")));
         let all = RecordBatch::try_from_iter([("n", numbers), ("t", Arc::new(texts) as ArrayRef)]);
@@ -209,7 +211,7 @@ mod tests {
         let parts: usize = parts.sum();
         assert!(whole >= 100_000 * (8 + 16 + 40), "{whole}");
         assert!(parts.abs_diff(whole) < whole / 4, "{parts} and {whole}");
-        // One text that all rows show.
+        // One string shared by all rows.
         let shared = take(
             &StringViewArray::from(vec!["x".repeat(1 << 20)]),
             &UInt64Array::from(vec![0; 10_000]),
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_lists_have_their_own_elements_alone() {
+    fn sliced_lists_contain_only_their_own_elements() {
         let lists = (0..100).map(|row| Some(vec![Some(row); 1_000]));
         let lists = LargeListArray::from_iter_primitive::<Int64Type, _, _>(lists);
         let batch = batch(Arc::new(lists)).slice(40, 2);
@@ -233,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_no_length() {
+    fn numbers_have_no_cell_bytes() {
         let batch = batch(Arc::new(Int64Array::from_iter_values(0..100)));
         assert_eq!((cell_bytes(&batch), rows_of_bytes(&batch, 1)), (0, 100));
     }

@@ -1,6 +1,6 @@
-//! The input of a sort of the first few rows: rows that may be among them, each batch with the
-//! bytes of its own rows alone. A sort holds every batch that one of its rows is in, and a batch of
-//! a scan shows whole columns, so that ten texts held hundreds of megabytes.
+//! Input of a top-k sort: passes only rows that may be among the first and copies them into new
+//! batches. A sort retains every batch that contains one of its rows. A scan's batch refers to
+//! whole columns, so that ten strings used to retain hundreds of megabytes.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use futures::Stream;
 
 use super::slices::Slices;
 
-/// Rows of the first slice; each of the next has more, up to [`MAX_ROWS`].
+/// Rows of the first slice; each further slice has more, up to [`MAX_ROWS`].
 const FIRST_ROWS: usize = 1 << 10;
 const MAX_ROWS: usize = 1 << 16;
 const GROWTH: usize = 4;
 
-/// The rows that pass `filter`, which the sort narrows as rows reach it.
+/// Returns the rows that pass `filter`. The sort tightens the filter as rows reach it.
 pub fn candidates(
     input: SendableRecordBatchStream,
     filter: Arc<dyn PhysicalExpr>,
@@ -34,7 +34,7 @@ pub fn candidates(
 struct CandidateStream {
     input: Slices,
     filter: Arc<dyn PhysicalExpr>,
-    /// Rows of the next slice: the filter passes every row until the sort has as many as it wants.
+    /// Rows of the next slice. The filter passes every row until the sort has enough.
     rows: usize,
 }
 
@@ -45,7 +45,7 @@ impl CandidateStream {
     }
 }
 
-/// A copy of the rows that pass, which shares no bytes with the batch but dictionaries.
+/// Copies the rows that pass; the copy shares only dictionaries with the batch.
 fn own_rows(batch: &RecordBatch, passes: &BooleanArray) -> Result<RecordBatch> {
     let passes = match passes.nulls() {
         Some(nulls) => passes.values() & nulls.inner(),

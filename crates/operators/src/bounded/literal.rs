@@ -1,7 +1,7 @@
-//! Long constants. A literal among the outputs of an operator becomes a column of as many copies as
-//! the batch has rows; one of a megabyte fills the memory. Here a text becomes a column of views
-//! that share it, and an array, which has to be copied, asks for the room first. Arrays that
-//! planning leaves to be computed, since they are long, are such constants too.
+//! Shares long constants. A literal among the outputs of an operator becomes a column with one copy
+//! per row; a literal of one megabyte would exhaust the memory. Here a string becomes a column of
+//! views that share it. An array must be copied, so the available memory is checked first. This
+//! includes long arrays that planning leaves unevaluated.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use tidemark_types::{EngineError, account};
 
 use crate::error::engine_error;
 
-/// Bytes from which on a constant is long.
+/// Bytes above which a constant is long.
 const LONG_BYTES: usize = 1024;
 
-/// Makes long literals shared ones; the last of the rules, since others know literals.
+/// Replaces long literals with shared constants. Runs last, because other rules look for literals.
 #[derive(Debug)]
 pub struct ShareLiterals;
 
@@ -71,7 +71,7 @@ fn is_long(value: &ScalarValue) -> bool {
     }
 }
 
-/// Whether an expression has a constant somewhere that is long, or may be.
+/// Whether an expression contains a constant that is long, or may be long.
 pub(crate) fn has_long_constant(expr: &Expr) -> Result<bool> {
     expr.exists(|expr| {
         Ok(match expr {
@@ -102,8 +102,8 @@ fn is_computed_array(call: &ScalarFunction) -> Result<bool> {
     Ok(!call.is_volatile_node() && call.get_type(&DFSchema::empty()).is_ok_and(is_array))
 }
 
-/// The expression with its long constants shared. Those that are arguments stay: functions read a
-/// constant as one value.
+/// Returns the expression with its long constants shared. Arguments of functions are not changed:
+/// functions read a constant as a single value.
 pub(crate) fn shared(expr: Expr) -> Result<Transformed<Expr>> {
     let changed = |func: ScalarUDF, args: Vec<Expr>| {
         let call = ScalarFunction::new_udf(Arc::new(func), args);
@@ -134,7 +134,7 @@ pub(crate) fn shared(expr: Expr) -> Result<Transformed<Expr>> {
     })
 }
 
-/// A constant as a function of nothing.
+/// A constant as a function without arguments.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SharedLiteral {
     value: ScalarValue,
@@ -166,7 +166,7 @@ impl ScalarUDFImpl for SharedLiteral {
     }
 }
 
-/// An array that is the same for all rows, as a function of the call that computes it.
+/// An array that is the same for all rows; its argument is the call that computes it.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SharedCall {
     returns: DataType,
@@ -201,7 +201,7 @@ impl ScalarUDFImpl for SharedCall {
     }
 }
 
-/// A column of one value. Fails where there is no room for it.
+/// Returns a column that repeats one value. Fails if there is not enough memory.
 fn repeated(value: &ScalarValue, rows: usize) -> Result<ColumnarValue> {
     let one = value.to_array()?;
     if *one.data_type() != DataType::Utf8View {

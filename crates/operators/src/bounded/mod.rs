@@ -1,5 +1,5 @@
-//! Bounds on what any operator does in one go: how long a task works before others do, how many
-//! bytes a batch has, and that a query which has to stop does.
+//! Limits that every operator observes: the time until it yields, the bytes of a batch, and prompt
+//! cancellation.
 
 pub(crate) mod bytes;
 pub(crate) mod candidates;

@@ -1,5 +1,5 @@
-//! The rows of a join's input, in so many at once that the join is done with them in little time:
-//! each may meet very many rows of the other side, and their number is not known before.
+//! Splits a join's input into slices that the join finishes quickly. A row may match very many rows
+//! of the other side, and their number is not known in advance.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,14 +15,14 @@ use tidemark_types::account;
 
 use super::slices::Slices;
 
-/// Rows of the first slice, when nothing is known of the join.
+/// Rows of the first slice, before the join's speed is known.
 const FIRST_ROWS: usize = 64;
-/// Time that a slice should take the join.
+/// Target time that the join takes for a slice.
 const WANTED: Duration = Duration::from_millis(2);
-/// A slice has at most so many times the rows of the one before.
+/// Maximum ratio of a slice's rows to those of the previous slice.
 const MAX_GROWTH: usize = 4;
 
-/// The stream in slices.
+/// Returns the stream in slices.
 pub fn paced(input: SendableRecordBatchStream) -> SendableRecordBatchStream {
     Box::pin(PacedStream { input: Slices::new(input), rows: FIRST_ROWS, handed_on: None })
 }
@@ -31,13 +31,13 @@ struct PacedStream {
     input: Slices,
     /// Rows of the next slice.
     rows: usize,
-    /// When the last slice went on, and when the task that took it had begun to work.
+    /// When the last slice was returned, and when the task's time slice had begun.
     handed_on: Option<(Instant, Option<Instant>)>,
 }
 
 impl PacedStream {
-    /// Learns from how long the last slice took. Only where the join did nothing else meanwhile:
-    /// when it asks within the same go.
+    /// Adapts the slice size to the time that the last slice took. Measures only if the join did
+    /// nothing else meanwhile, which means that it polls again within the same time slice.
     fn learn(&mut self) {
         let Some((then, slice)) = self.handed_on.take() else { return };
         if slice.is_none() || slice != account::slice_start() {

@@ -1,4 +1,4 @@
-//! A stream of batches, read in slices of as many rows as the reader asks for.
+//! A stream of batches that returns as many rows as the reader requests.
 
 use std::task::{Context, Poll};
 
@@ -23,7 +23,7 @@ impl Slices {
         self.input.schema()
     }
 
-    /// At most `rows` of the next rows; yields when the time slice of the task is over.
+    /// Returns at most `rows` of the next rows; yields when the task's time slice is over.
     pub(super) fn poll(
         &mut self,
         rows: usize,

@@ -1,5 +1,5 @@
-//! The batches of an operator, none of which has too many bytes; between them the query can be
-//! stopped and others work.
+//! Limits the bytes of an operator's batches. Between batches, the query can be cancelled and other
+//! tasks can run.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -15,11 +15,11 @@ use tidemark_types::account;
 use super::bytes::{has_lists, rows_of_bytes, without_others};
 use crate::error::engine_error;
 
-/// Bytes of cells in a batch, beyond which it is handed on in parts: an operator that copies cells
-/// takes so much at once.
+/// Maximum bytes of a batch's cells; larger batches are split. An operator that copies cells
+/// allocates this much at a time.
 const BATCH_BYTES: usize = 4 << 20;
 
-/// The stream within bounds.
+/// Returns the stream with bounded batches.
 pub fn in_bounds(inner: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let has_lists = has_lists(inner.schema().fields());
     Box::pin(BoundedStream { inner, rest: None, has_lists })
@@ -27,13 +27,13 @@ pub fn in_bounds(inner: SendableRecordBatchStream) -> SendableRecordBatchStream 
 
 struct BoundedStream {
     inner: SendableRecordBatchStream,
-    /// What is left of a batch that has too many bytes.
+    /// Remainder of a batch with too many bytes.
     rest: Option<RecordBatch>,
     has_lists: bool,
 }
 
 impl BoundedStream {
-    /// As much of a batch as may go on at once.
+    /// Returns as many rows of a batch as the limit allows.
     fn part(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
         let rows = rows_of_bytes(&batch, BATCH_BYTES);
         if rows < batch.num_rows() {

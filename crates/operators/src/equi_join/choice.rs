@@ -1,4 +1,4 @@
-//! How a join by equal keys runs.
+//! Chooses the operator of an equi-join.
 
 use std::sync::Arc;
 
@@ -11,10 +11,12 @@ use super::merge::plan::MergeJoin;
 use super::semi::plan::SemiJoin;
 use crate::operator::Input;
 
-/// The operator that replaces a hash join; the hash join itself if it is for [`with_files`].
+/// Returns the operator that replaces a hash join, or the hash join itself if it is left to
+/// [`with_files`].
 ///
-/// `most_held`: the rows up to which a side is held rather than merged. `grouped` replaces the two
-/// steps of a side's GROUP BY by their final operators; a semi-join may have left the GROUP BY out.
+/// `most_held` is the maximum number of rows of a side that is built in memory instead of merged.
+/// `grouped` replaces the two steps of a side's GROUP BY with their final operators; a semi-join
+/// may have removed the GROUP BY.
 pub fn equi_join(
     hash: Input,
     most_held: usize,
@@ -30,8 +32,8 @@ pub fn equi_join(
     Ok(LookupJoin::instead_of(&join).unwrap_or(join))
 }
 
-/// The operator that replaces a hash join whose inputs have the partitions and the order that it
-/// requires: it spills where memory ends. Any other plan as it is.
+/// Returns the operator that replaces a hash join whose inputs have the required partitions and
+/// order. It spills to disk when memory runs out. Other plans are returned unchanged.
 pub fn with_files(plan: Input) -> Result<Input> {
     Ok(GraceHashJoin::instead_of(&plan)?.unwrap_or(plan))
 }

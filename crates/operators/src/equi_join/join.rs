@@ -1,4 +1,4 @@
-//! What a join by equal keys is asked, whether it holds rows of one side, keys alone, or neither.
+//! Describes an equi-join, whether it materializes the rows of one side, only keys, or nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,27 +20,27 @@ use crate::operator::{Input, Lineage, order_of_first};
 use crate::plan_node::PlanNode;
 use crate::properties::properties_of;
 
-/// The side whose rows are joined, in their order, is input 0; the other one input 1.
+/// Input 0 is the side whose rows are joined, in their order. Input 1 is the other side.
 pub(crate) const FIRST: usize = 0;
 pub(crate) const OTHER: usize = 1;
 
-/// What becomes of a row of the first side.
+/// Result for a row of the first side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It is joined to each row of the other side with its keys.
+    /// The row is joined to each matching row of the other side.
     Inner,
-    /// The same; without one, to nulls.
+    /// The same; without a match, the row is joined to nulls.
     Outer,
-    /// It stays if there is one.
+    /// The row is returned if it has a match.
     Semi,
-    /// It stays if there is none.
+    /// The row is returned if it has no match.
     Anti,
-    /// It stays, and whether there is one is a column.
+    /// The row is returned, with a column that tells whether it has a match.
     Mark,
 }
 
 impl Kind {
-    /// That of a hash join of which this side is the first.
+    /// Returns the kind of a hash join with this side first.
     pub(crate) fn of(join: JoinType, first: JoinSide) -> Option<Self> {
         let join = if first == JoinSide::Left { join.swap() } else { join };
         Some(match join {
@@ -53,18 +53,18 @@ impl Kind {
         })
     }
 
-    /// Whether each row of the first side is in the output.
+    /// Whether the output contains every row of the first side.
     pub(crate) fn keeps_every_row(self) -> bool {
         matches!(self, Self::Outer | Self::Mark)
     }
 
-    /// Whether it shows rows of the other side.
+    /// Whether the output contains columns of the other side.
     pub(crate) fn is_of_rows(self) -> bool {
         matches!(self, Self::Inner | Self::Outer)
     }
 }
 
-/// Where an output column comes from.
+/// Source of an output column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputColumn {
     First(usize),
@@ -72,27 +72,27 @@ pub(crate) enum OutputColumn {
     Mark,
 }
 
-/// Keys of the first side, and of the other one.
+/// Key expressions of the first side and of the other side.
 pub(crate) type KeyPairs = Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>;
 
-/// See the file's head.
+/// See the module documentation.
 #[derive(Clone)]
 pub(crate) struct EquiJoin {
     pub(crate) kind: Kind,
     pub(crate) keys: KeyPairs,
-    /// Whether a null equals another.
+    /// Whether null equals null.
     pub(crate) nulls: bool,
-    /// What has to hold of a pair beside equal keys.
+    /// Condition on pairs in addition to equal keys, if any.
     pub(crate) filter: Option<JoinFilter>,
-    /// Which side of the condition is the first one.
+    /// The side of the condition that is the first side.
     pub(crate) first: JoinSide,
     pub(crate) output: Vec<OutputColumn>,
-    /// Which columns of the output are equal or constant: sorts and windows above rely on it.
+    /// Equal and constant output columns. Sorts and windows above rely on them.
     pub(crate) equal: EquivalenceProperties,
 }
 
 impl EquiJoin {
-    /// What a hash join is asked of which this side is the first; `None`: it is asked more.
+    /// Describes a hash join with this side first; `None` if the hash join has more properties.
     pub(crate) fn of(join: &HashJoinExec, first: JoinSide) -> Option<Self> {
         let kind = Kind::of(*join.join_type(), first)?;
         if join.null_aware || join.fetch().is_some() {
@@ -121,8 +121,8 @@ impl EquiJoin {
         Some(Self { kind, keys, nulls, filter, first, output, equal })
     }
 
-    /// Reads the first side's rows below a projection, if all that it computes are keys: texts of
-    /// symbols, which are compared as symbols then.
+    /// Reads the first side below its projection if the projection computes only keys. Strings made
+    /// from symbols are then compared as symbols.
     pub(crate) fn below_projection(&mut self, first: &Input) -> Option<Input> {
         let PlanNode::Projection(projection) = PlanNode::of(first.as_ref()) else { return None };
         if self.filter.is_some() {
@@ -148,12 +148,13 @@ impl EquiJoin {
         Some(Arc::clone(input))
     }
 
-    /// Whether it is asked for a column of the first side, where it is in the output.
+    /// Returns the output position of a column of the first side, if the output contains it.
     fn place_of(&self, column: usize) -> Option<usize> {
         self.output.iter().position(|output| *output == OutputColumn::First(column))
     }
 
-    /// In the order of the first side, as far as its columns are passed on.
+    /// Returns plan properties with the order of the first side, as far as its columns are in the
+    /// output.
     pub(crate) fn properties(
         &self,
         schema: &SchemaRef,
@@ -186,8 +187,8 @@ impl EquiJoin {
         Some(Lineage { input, column, unmatched })
     }
 
-    /// For which of so many pairs the condition holds; `column`: one of the first side's, or of the
-    /// other one's.
+    /// Evaluates the condition for `pairs` pairs. `column` returns a column of the first side
+    /// (`true`) or of the other side.
     pub(crate) fn passing(
         &self,
         condition: &JoinFilter,
@@ -202,7 +203,7 @@ impl EquiJoin {
         Ok(if found.null_count() > 0 { prep_null_mask_filter(found) } else { found.clone() })
     }
 
-    /// Its keys and its condition.
+    /// Writes the keys and the condition.
     pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (first, other) in &self.keys {
             write!(f, ", {first} = {other}")?;

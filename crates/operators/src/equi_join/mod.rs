@@ -1,7 +1,7 @@
-//! Joins by equal keys. [`join`] describes one, [`choice`] decides how it runs: two sides in the
-//! order of their key are merged; where it matters only whether a row exists, keys are held; a
-//! small side is held by all workers; any other join is held in parts, and goes to files where
-//! memory ends.
+//! Equi-joins. [`join`] describes a join, [`choice`] chooses its operator. Two sides in the order
+//! of their key are merged. If only the existence of a match matters, only keys are kept in memory.
+//! A small side is built once and shared by all workers. Any other join is built per partition and
+//! spills to files when memory runs out.
 
 pub(crate) mod choice;
 pub(crate) mod grace;

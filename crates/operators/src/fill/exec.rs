@@ -1,5 +1,5 @@
-//! How FILL is planned: the result of SAMPLE BY is small, so it is read whole; the buckets between
-//! its rows are made as they are asked for.
+//! Plans FILL. The result of SAMPLE BY is small, so it is read completely. Missing buckets are
+//! generated on demand.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::lowering::schema_of;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::properties::{ascending, ascending_inputs, properties};
 
-/// Bytes of a cell whose length does not vary, about.
+/// Approximate bytes of a fixed-length cell.
 const CELL_BYTES: usize = 16;
 
-/// Reads the buckets with rows: which keys there are is known only behind the last.
+/// Reads the buckets with rows. The set of keys is complete only after the last row.
 async fn read(run: Run, plan: Arc<FillPlan>) -> Result<Filled> {
     let memory = run.memory();
     let mut rows = run.rows(0, 0)?;
     let mut batches = vec![];
     while let Some(batch) = rows.try_next().await? {
         let cells = CELL_BYTES * batch.num_rows() * batch.num_columns();
-        // As it is read, and as a part of the whole.
+        // Counted twice: once as read, and once in the concatenation.
         memory.try_grow(2 * (cells + cell_bytes(&batch)))?;
         batches.push(batch);
     }
@@ -51,7 +51,7 @@ impl Operator for FillPlan {
             name: "FillExec",
             memory: Some("Fill"),
             keeps: Keeps::NOTHING,
-            // Gaps decide how many buckets there are.
+            // The gaps determine the number of buckets.
             work: Work::Cells,
             suits_any_rows: true,
             scan: None,
@@ -79,7 +79,7 @@ impl Operator for FillPlan {
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        // Every other bucket is filled, for want of knowledge.
+        // Assumes that every other bucket is filled, for lack of statistics.
         Some(rows.first().copied().flatten()?.saturating_mul(2))
     }
 

@@ -1,4 +1,4 @@
-//! The rows of FILL, one piece of the grid of buckets and keys after the other.
+//! Generates the rows of FILL, in chunks of the grid of buckets and keys.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::error::engine_error;
 use crate::grid::Grid;
 use crate::sample_by::partial::{label_column, timestamps};
 
-/// Cells of a piece, at most.
+/// Maximum cells of a chunk.
 const PIECE_ROWS: usize = 16 * 1024;
 
-/// Bytes of those cells that are copied, at most, unless a single one has more.
+/// Maximum bytes of copied cells in a chunk, unless a single cell has more.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Rows of the input, at most: they are numbered in 32 bits, and so are as many more.
+/// Maximum input rows. Row numbers have 32 bits, and FILL may append as many rows again.
 const MAX_ROWS: usize = i32::MAX as usize;
 
-/// Bytes that a row takes beside its cells: its key, and its neighbour for each line.
+/// Bytes per row for its key, and for its neighbour in each filled column.
 const ROW_BYTES: usize = 32;
 
-/// The buckets that are still to be put out.
+/// The buckets that have not been returned yet.
 pub(super) struct Filled {
     plan: Arc<FillPlan>,
     schema: SchemaRef,
@@ -45,13 +45,13 @@ pub(super) struct Filled {
     values: Vec<Values>,
     labels: Labels,
     label: i64,
-    /// The input's rows in this bucket.
+    /// Input rows in the current bucket.
     placed: Range<usize>,
-    /// The row of each key in this bucket.
+    /// Row of each key in the current bucket.
     here: Vec<u32>,
-    /// The newest row of each key up to this bucket.
+    /// Latest row of each key up to the current bucket.
     last: Vec<u32>,
-    /// The key whose cell comes next.
+    /// Key of the next cell.
     key: usize,
     piece_rows: usize,
     _memory: MemoryReservation,
@@ -105,14 +105,14 @@ impl Filled {
         })
     }
 
-    /// Goes on to the next bucket, if there is one.
+    /// Moves to the next bucket, if any.
     fn open(&mut self) -> bool {
         for row in self.placed.clone() {
             self.here[self.key_of_row[row]] = MISSING;
         }
         let Some(label) = self.labels.next() else { return false };
         let mut row = self.placed.end;
-        // A row beside the grid has no cell.
+        // A row outside the grid has no cell.
         while self.times.get(row).is_some_and(|&ts| ts < label) {
             row += 1;
         }
@@ -126,7 +126,7 @@ impl Filled {
         true
     }
 
-    /// The cells of the next piece.
+    /// Returns the cells of the next chunk.
     fn cells(&mut self) -> Cells {
         let keys = self.first_rows.len();
         let mut cells = Cells::default();
@@ -175,8 +175,8 @@ impl Iterator for Filled {
     }
 }
 
-/// Bucket timestamps from the first to the last, widened to the range asked for; without rows,
-/// those of a range with two ends.
+/// Bucket timestamps from the first to the last row, extended to the requested range. Without rows:
+/// those of the range, if it has both ends.
 struct Labels {
     grid: Grid,
     next: Option<i64>,
@@ -214,7 +214,7 @@ impl Iterator for Labels {
     }
 }
 
-/// The key of each row, numbered, and the first row of each key.
+/// Returns the key number of each row, and the first row of each key.
 fn keys_of(batch: &RecordBatch, keys: &[usize]) -> Result<(Vec<usize>, Vec<u32>)> {
     if keys.is_empty() {
         return Ok((vec![0; batch.num_rows()], vec![0]));
@@ -234,7 +234,8 @@ fn keys_of(batch: &RecordBatch, keys: &[usize]) -> Result<(Vec<usize>, Vec<u32>)
     Ok((ids, first_rows))
 }
 
-/// Cells of a piece, by the longest of those that are copied: views and symbols are shared.
+/// Number of cells per chunk, given the longest copied cell. Views and symbols are shared, not
+/// copied.
 fn piece_rows(batch: &RecordBatch) -> Result<usize> {
     let is_copied = |index: &usize| {
         let data_type = batch.column(*index).data_type();

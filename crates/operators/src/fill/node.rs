@@ -9,22 +9,22 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
 use crate::bucket::BucketSpec;
 
-/// What a column holds in a bucket that had no rows.
+/// Value of a column in a bucket without rows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub enum FillValue {
     /// The type's null (0 and false for types without null).
     Null,
-    /// The previous bucket's value, null included.
+    /// The value of the previous bucket, null included.
     Prev,
-    /// The value that the input column with this index had in the previous bucket with rows.
+    /// The value of the input column with this index in the previous bucket with rows.
     PrevOf(usize),
-    /// On the line between the known neighbours; null outside them.
+    /// Linear interpolation between known neighbours; null outside them.
     Linear,
-    /// This value, already of the column's type.
+    /// This constant, already of the column's type.
     Constant(ScalarValue),
 }
 
-/// Adds the missing buckets (per key, for every key seen) to the output of SAMPLE BY.
+/// Adds missing buckets to the output of SAMPLE BY, for every key that occurs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FillNode {
     input: LogicalPlan,
@@ -37,8 +37,8 @@ pub struct FillNode {
 }
 
 impl FillNode {
-    /// A node over `input`, which is sorted by column `timestamp`. `values` holds one entry for
-    /// each column that is neither the timestamp nor a key, in column order. `range` extends
+    /// Creates a node over `input`, which is sorted by column `timestamp`. `values` has one entry
+    /// for each column that is neither the timestamp nor a key, in column order. `range` extends
     /// the buckets to `[from, to)`, in the timestamp's unit.
     pub fn try_new(
         input: LogicalPlan,
@@ -79,12 +79,12 @@ impl FillNode {
         &self.keys
     }
 
-    /// One value for each other column, in column order.
+    /// Fill value of each other column, in column order.
     pub fn values(&self) -> &[FillValue] {
         &self.values
     }
 
-    /// The buckets.
+    /// The bucket definition.
     pub fn spec(&self) -> &BucketSpec {
         &self.spec
     }
@@ -95,7 +95,7 @@ impl FillNode {
     }
 }
 
-/// The input's schema, in which any value may be missing: FILL(NULL) nulls counts, too.
+/// Returns the input's schema with nullable values: FILL(NULL) sets even counts to null.
 fn nullable_values(input: &DFSchema, timestamp: usize, keys: &[usize]) -> Result<DFSchemaRef> {
     let fields = input.iter().enumerate().map(|(index, (qualifier, field))| {
         let kept = index == timestamp || keys.contains(&index);

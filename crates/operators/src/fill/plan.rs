@@ -1,4 +1,4 @@
-//! What FILL is asked.
+//! Description of a FILL.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion::physical_expr::expressions::Column;
 use super::node::FillValue;
 use crate::bucket::BucketSpec;
 
-/// Adds the buckets that SAMPLE BY found no rows for.
+/// Adds the buckets for which SAMPLE BY found no rows.
 pub(crate) struct FillPlan {
     pub(crate) timestamp: usize,
     pub(crate) keys: Vec<usize>,
@@ -19,7 +19,7 @@ pub(crate) struct FillPlan {
 }
 
 impl FillPlan {
-    /// The column of the buckets.
+    /// Returns the bucket column.
     pub(super) fn label(&self, schema: &SchemaRef) -> Arc<dyn PhysicalExpr> {
         Arc::new(Column::new(schema.field(self.timestamp).name(), self.timestamp))
     }

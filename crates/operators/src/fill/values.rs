@@ -1,4 +1,4 @@
-//! What the cells of a piece hold: arrays in, arrays out.
+//! Computes the cells of a chunk, from arrays to arrays.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::error::engine_error;
 /// No row.
 pub(super) const MISSING: u32 = u32::MAX;
 
-/// Some cells of the grid, bucket by bucket and there key by key.
+/// Some cells of the grid, ordered by bucket, then by key.
 #[derive(Default)]
 pub(super) struct Cells {
     labels: Vec<i64>,
     keys: Vec<usize>,
-    /// The input row of each cell; [`MISSING`] where the input has none.
+    /// Input row of each cell; [`MISSING`] if the input has none.
     rows: Vec<u32>,
-    /// The newest input row of the cell's key.
+    /// Latest input row of the cell's key.
     newest: Vec<u32>,
 }
 
@@ -53,23 +53,23 @@ impl Cells {
     }
 }
 
-/// Where a missing cell is taken from.
+/// Source of a missing cell.
 pub(super) enum Missing {
     Null,
-    /// This row.
+    /// The row with this number.
     Row(u32),
-    /// So many rows behind the newest of its key.
+    /// The row this many rows after the latest row of the cell's key.
     Newest(u32),
 }
 
-/// A column of values.
+/// Source of a column's values.
 pub(super) enum Values {
     Taken { source: ArrayRef, missing: Missing },
     Line(Line),
 }
 
 impl Values {
-    /// Of a column of `input`, whose rows have these keys.
+    /// Creates the values of a column of `input`, whose rows have these keys.
     pub(super) fn new(
         column: &ArrayRef,
         value: &FillValue,
@@ -96,7 +96,8 @@ impl Values {
         Ok(Self::Taken { source: concat(&[column.as_ref(), more.as_ref()])?, missing })
     }
 
-    /// The column's cells; pieces are asked for in their order. `times`: of the input's rows.
+    /// Returns the column's cells. Chunks must be requested in order. `times` are those of the
+    /// input's rows.
     pub(super) fn of(&mut self, cells: &Cells, times: &[i64]) -> Result<ArrayRef> {
         let (source, missing) = match self {
             Self::Line(line) => return line.of(cells, times).and_then(without_null),
@@ -113,13 +114,13 @@ impl Values {
     }
 }
 
-/// Missing cells on the line between the key's known neighbours. A null is not known.
+/// Interpolates missing cells between the key's known neighbours. A null counts as unknown.
 pub(super) struct Line {
     source: ArrayRef,
     points: ArrayRef,
-    /// For each known row the next one of its key.
+    /// For each known row, the next known row of its key.
     next: Vec<u32>,
-    /// The newest known row of each key.
+    /// Latest known row of each key.
     left: Vec<u32>,
 }
 
@@ -157,7 +158,7 @@ impl Line {
     }
 }
 
-/// Types without null hold false and 0 instead.
+/// Replaces nulls with false or 0 in types that have no null.
 fn without_null(filled: ArrayRef) -> Result<ArrayRef> {
     match filled.data_type() {
         DataType::Boolean | DataType::Int8 | DataType::Int16 if filled.null_count() > 0 => {
@@ -201,7 +202,7 @@ mod tests {
         let input = RecordBatch::try_from_iter([("c", Arc::clone(&column))]).unwrap();
         let mut values = Values::new(&column, value, &input, &[0, 1, 0], 2).unwrap();
         let mut filled = Vec::new();
-        // In two pieces.
+        // Requests the cells in two chunks.
         for cells in [0..3, 3..8] {
             let mut piece = Cells::default();
             for cell in cells {
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_fills_its_way() {
+    fn each_fill_value_fills_missing_cells() {
         let (one, seven, six) = (Some(1), Some(7), Some(6));
         assert_eq!(fill(&FillValue::Null), [one, None, None, seven, None, None, six, None]);
         assert_eq!(fill(&FillValue::Prev), [one, None, one, seven, one, seven, six, seven]);

@@ -1,6 +1,6 @@
-//! How many groups are found: rows are spread by the hashes of their keys, and each part is grouped
-//! by itself. Where there is no room for the rows, the two steps of `DataFusion` do the same: they
-//! spill.
+//! Execution of GROUP BY with many groups. Rows are partitioned by the hashes of their keys, and
+//! each partition is grouped by itself. If the rows do not fit in memory, the two aggregation steps
+//! of `DataFusion`, which can spill, take over.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,24 +30,24 @@ use crate::sample_by::plan::{AggregatePlan, SampleByPlan};
 use crate::scan::rows::BATCH_ROWS;
 use crate::sort::exec::is_copied_by_rows;
 
-/// Rows of a part that are grouped at once, about.
+/// Approximate number of a partition's rows that are grouped per step.
 const ROWS_AT_ONCE: usize = 8 * 1024;
-/// Bytes of a group beside its states: its key, its place in a table, the count of its rows, and
-/// what of it is on its way out.
+/// Bytes of a group, in addition to its states: its key, its table entry, its row count, and its
+/// output.
 const GROUP_BYTES: usize = 64;
-/// Bytes of a state, about: its value, the count of those that are no nulls, and room to grow.
+/// Approximate bytes of a state: its value, its count of non-null values, and spare capacity.
 const STATE_BYTES: usize = 48;
 
-/// Groups of rows.
+/// Groups rows by hash partitions.
 pub struct GroupRows {
-    /// The operators that do the same and spill.
+    /// The equivalent operators, which can spill.
     aggregate: Input,
     plan: Arc<SampleByPlan>,
     workers: usize,
 }
 
 impl GroupRows {
-    /// What takes the place of the two steps of GROUP BY, if the keys are many.
+    /// Returns the replacement of the two steps of GROUP BY if there are many keys.
     pub fn instead_of(plan: &Input, workers: usize) -> Result<Option<Input>> {
         match grouping(plan) {
             Some(rows) if has_many_keys(rows.input, &rows.keys) => Self::any(plan, workers),
@@ -55,7 +55,7 @@ impl GroupRows {
         }
     }
 
-    /// The same, however many keys there are.
+    /// Returns the replacement of the two steps of GROUP BY, for any number of keys.
     pub fn any(plan: &Input, workers: usize) -> Result<Option<Input>> {
         let Some(Grouping { keys, functions, filters, input }) = grouping(plan) else {
             return Ok(None);
@@ -67,7 +67,7 @@ impl GroupRows {
         let Some(aggregates) = aggregates.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
-        // Rows without columns have one key, and nothing to spread.
+        // Rows without columns have a single key and cannot be partitioned.
         if schema.fields().is_empty() || !is_copied_by_rows(&schema) {
             return Ok(None);
         }
@@ -93,7 +93,7 @@ impl GroupRows {
             Read::All(held) => held,
             Read::Part(held, rest) => return self.spilling(held, rest, run),
         };
-        // All of a part's rows may have keys of their own, with the bytes of these.
+        // Every row of a partition may have a separate key, as long as the row.
         let sizes =
             (0..PARTS).map(|part| held.parts().flatten().map(move |b| b.keys.of(part).len()));
         let most = sizes.map(Iterator::sum::<usize>).max().unwrap_or(0);
@@ -106,14 +106,14 @@ impl GroupRows {
         Ok(Grouped::Held(Arc::new(held)))
     }
 
-    /// The same by operators that spill.
+    /// Groups the rows with the operators that can spill.
     fn spilling(&self, held: Held<Starts>, rest: Rest, run: &Run) -> Result<Grouped> {
         let again = held.again(rest, &run.inputs[0].schema());
         grouped_over(&self.aggregate, again, self.workers).map(Grouped::Spilled)
     }
 }
 
-/// An aggregate whose state has a fixed size.
+/// Returns an aggregate whose state has a fixed size.
 fn aggregate(
     function: &Arc<AggregateFunctionExpr>,
     filter: Option<&Arc<dyn PhysicalExpr>>,
@@ -127,13 +127,13 @@ fn aggregate(
     Ok(is_ours.then(plan))
 }
 
-/// Rows by the hashes of their keys.
+/// Rows partitioned by the hashes of their keys.
 enum Grouped {
     Held(Arc<Held<Starts>>),
     Spilled(Arc<dyn ExecutionPlan>),
 }
 
-/// The groups of a part.
+/// Groups the rows of a partition.
 async fn groups(
     held: Arc<Held<Starts>>,
     plan: Arc<SampleByPlan>,
@@ -196,7 +196,7 @@ impl Operator for GroupRows {
         vec![None]
     }
 
-    /// Rows that were spilled have got keys of other dictionaries.
+    /// Spilled rows have keys of different dictionaries.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }

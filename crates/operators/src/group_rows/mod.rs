@@ -1,4 +1,4 @@
-//! GROUP BY of many different keys, in parts that are small enough for the cache.
+//! GROUP BY with many distinct keys, in partitions that fit the cache.
 
 pub(crate) mod exec;
 mod sample;

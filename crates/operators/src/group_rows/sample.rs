@@ -1,4 +1,4 @@
-//! Whether the keys of a scan's rows are many: a few rows are looked at when a plan is made.
+//! Estimates from a sample, at planning time, whether a scan's rows have many keys.
 
 use std::sync::Arc;
 
@@ -15,26 +15,26 @@ use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 use crate::scan::rows::read;
 
-/// The fewest rows that are worth spreading.
+/// Minimum rows for which partitioning pays off.
 const MIN_ROWS: usize = 2 << 20;
-/// Rows that are looked at, in so many places.
+/// Number of sampled rows, and of units that they are taken from.
 const ROWS: usize = 2_048;
 const UNITS: usize = 8;
-/// Rows of a sample that have the key of another one, at most, where there are some ten thousand
-/// keys or more.
+/// Maximum sample rows whose key already occurs in the sample, if there are about ten thousand keys
+/// or more.
 const MAX_EQUAL: usize = 160;
 
-/// Whether a table of groups by these keys would not fit the cache.
+/// Whether a hash table of groups by these keys would exceed the cache.
 pub(super) fn has_many_keys(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> bool {
     let Some(scan) = scan_below(input) else { return false };
     if scan.is_cut_small() {
         return true;
     }
-    // What fails here fails when rows are read, if these are among them.
+    // An error here occurs again when the rows are read, if the query reads these rows at all.
     scan.row_count() >= MIN_ROWS && are_different(input, keys).unwrap_or(false)
 }
 
-/// The scan whose rows these are made of, one of each.
+/// Returns the scan below row-by-row operators.
 fn scan_below(input: &Input) -> Option<&SliceScan> {
     match PlanNode::of(input.as_ref()) {
         PlanNode::Filter(filter) => scan_below(filter.input()),
@@ -51,7 +51,7 @@ fn are_different(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> Result<bool> 
     Ok(sample.num_rows() >= ROWS / 2 && different + MAX_EQUAL >= sample.num_rows())
 }
 
-/// Some rows of an input; filters let all of them pass.
+/// Returns sample rows of an input; filters are not applied.
 fn rows_of(input: &Input) -> Result<RecordBatch> {
     match PlanNode::of(input.as_ref()) {
         PlanNode::Filter(filter) => {
@@ -82,7 +82,7 @@ fn rows_of(input: &Input) -> Result<RecordBatch> {
     }
 }
 
-/// Rows of a scan, far from one another; none of Parquet files, which are read by pages.
+/// Samples widely spaced rows of a scan. Skips Parquet files, which are read by page.
 fn sample(scan: &SliceScan) -> Result<RecordBatch> {
     let units: Vec<_> = scan.units().filter(|unit| unit.slice.is_plain()).collect();
     let wanted = units.iter().step_by(units.len().div_ceil(UNITS).max(1));

@@ -1,4 +1,4 @@
-//! Rows of a batch, spread over parts by their keys.
+//! Partitions the rows of a batch by their keys.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use futures::TryStreamExt;
 use crate::parts::{self, in_parts, joined};
 use crate::scan::rows::BATCH_ROWS;
 
-/// Parts, one for each value of a hash's first byte.
+/// Number of partitions, one for each value of a hash's first byte.
 pub(super) const PARTS: usize = 256;
-/// Other than that of the tables in which the rows of a part are looked up.
+/// Hash seed, different from that of the tables in which a partition's rows are looked up.
 const SEED: u64 = 0x7469_6465;
 
-/// Where each part begins, and the last one ends.
+/// Start of each partition, and the end of the last one.
 pub(super) struct Starts([u32; PARTS + 1]);
 
 impl Starts {
@@ -32,7 +32,7 @@ pub(super) fn hashes(keys: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
     parts::hashes(keys, rows, SEED)
 }
 
-/// The rows of each part together, in the order that they had.
+/// Sorts the rows by partition, in their original order within each.
 pub(super) fn spread(
     keys: &[Arc<dyn PhysicalExpr>],
     batch: &RecordBatch,
@@ -44,7 +44,8 @@ pub(super) fn spread(
     Ok((batch, Starts(starts)))
 }
 
-/// The same rows in batches of usual size, so that a part has more than a few rows of each.
+/// Merges the rows into batches of the usual size, so that each batch has enough rows per
+/// partition.
 pub(super) fn in_full_batches(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = rows.schema();
     let batches = futures::stream::try_unfold(Some(rows), |rows| async move {

@@ -1,5 +1,6 @@
-//! How HORIZON JOIN runs: right sides are read once; every left batch is matched once per offset,
-//! each offset with a place of its own in each right side, so that all of them only move forward.
+//! Execution of HORIZON JOIN. Right sides are read once. Each left batch is matched once per
+//! offset. Each offset has a separate position in each right side, so that every position only
+//! moves forward.
 
 use std::fmt;
 use std::iter::once;
@@ -35,15 +36,15 @@ use crate::sample_by::partial::timestamps;
 
 /// Joins each left row, at each offset, with the last row of each right side.
 pub(crate) struct HorizonPlan {
-    /// One for each right side.
+    /// One plan per right side.
     pub(crate) sides: Vec<Arc<AsofPlan>>,
-    /// Units of each right timestamp in one of the left.
+    /// Units of each right timestamp per unit of the left timestamp.
     pub(crate) per_left: Vec<i64>,
     pub(crate) left_timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) offsets: Vec<i64>,
 }
 
-/// One worker: its place in each right side at each offset.
+/// One worker, with a position in each right side for each offset.
 struct Worker {
     plan: Arc<HorizonPlan>,
     schema: SchemaRef,
@@ -61,7 +62,7 @@ impl Worker {
     ) -> Result<Self> {
         let mut matchers = Vec::with_capacity(plan.offsets.len());
         for _ in &plan.offsets {
-            // One for each key of each right side.
+            // Matchers have an entry for each key of each right side.
             account::check().map_err(engine_error)?;
             let sides = plan.sides.iter().zip(rights);
             let at_offset: Vec<Matcher> = sides
@@ -73,7 +74,7 @@ impl Worker {
         Ok(Self { plan, schema, matchers, memory })
     }
 
-    /// A batch at the offset with this number.
+    /// Joins a batch at the offset with this number.
     fn join(&mut self, batch: &RecordBatch, number: usize) -> Result<RecordBatch> {
         let offset = self.plan.offsets[number];
         let times = timestamps(&self.plan.left_timestamp, batch)?;
@@ -197,7 +198,7 @@ impl HorizonPlan {
     }
 }
 
-/// The stream's state: the left rows, the worker, the batch at hand, the offset that is next.
+/// State of the stream: the left rows, the worker, the current batch, and the next offset.
 type State = (SendableRecordBatchStream, Worker, Option<RecordBatch>, usize);
 
 async fn next_batch(

@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// The table of the offsets: a column of the output that belongs to no input.
+/// The offsets: two output columns that belong to no input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct Horizon {
     /// Qualifier of its two columns.
@@ -22,17 +22,17 @@ pub struct Horizon {
 pub struct HorizonSide {
     /// The rows, in timestamp order.
     pub plan: LogicalPlan,
-    /// Their timestamp.
+    /// Timestamp of the rows.
     pub timestamp: Expr,
-    /// Its units in one of the left timestamp.
+    /// Units of this timestamp per unit of the left timestamp.
     pub per_left: i64,
     /// Pairs of left and right expressions that must be equal; null equals null.
     pub keys: Vec<(Expr, Expr)>,
 }
 
-/// Every left row once for each offset, with the last row of each right side at or before the
-/// left timestamp moved by the offset. Output: left columns, `offset`, `timestamp` (the left one
-/// moved), then right columns (nullable); in no order.
+/// Joins every left row, once per offset, with a row of each right side: the last one at or before
+/// the left timestamp plus the offset. Output: left columns, `offset`, `timestamp` (left timestamp
+/// plus offset), then right columns (nullable). The output is unordered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HorizonJoinNode {
     left: LogicalPlan,
@@ -43,7 +43,7 @@ pub struct HorizonJoinNode {
 }
 
 impl HorizonJoinNode {
-    /// A node over inputs in timestamp order.
+    /// Creates a node over inputs in timestamp order.
     pub fn try_new(
         left: LogicalPlan,
         left_timestamp: Expr,
@@ -152,7 +152,7 @@ impl UserDefinedLogicalNodeCore for HorizonJoinNode {
         Self::try_new(left, left_timestamp, sides, self.horizon.clone())
     }
 
-    // Output columns map to one input each; timestamps and keys are added by the optimizer.
+    // Each output column maps to one input; the optimizer adds timestamps and keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let mut needed = vec![];
         let mut start = 0;
@@ -160,7 +160,7 @@ impl UserDefinedLogicalNodeCore for HorizonJoinNode {
             let end = start + input.schema().fields().len();
             let own = output_columns.iter().filter(|&&column| (start..end).contains(&column));
             needed.push(own.map(|column| column - start).collect());
-            // The offset and the moved timestamp stand behind the left columns.
+            // The offset and the shifted timestamp follow the left columns.
             start = if index == 0 { end + 2 } else { end };
         }
         Some(needed)

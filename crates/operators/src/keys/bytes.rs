@@ -1,4 +1,4 @@
-//! Keys of any columns as bytes: a table that holds each once, in one buffer.
+//! Keys of any columns, encoded as bytes: a table that stores each key once, in one buffer.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -17,37 +17,37 @@ use super::room::Hold;
 use super::table::table_bytes;
 use super::{ABSENT, ROWS_AT_ONCE};
 
-/// What a key has in the table: a part of its hash, its place, and what it is called.
+/// Table entry of a key: part of its hash, its position, and its name.
 type Held<N> = (u32, u32, N);
 
-/// Keys begin at multiples of so many bytes, of which their places are the numbers.
+/// Alignment of keys in bytes. Positions count units of this size.
 const PLACE_BYTES: usize = 8;
-/// The length of a key is before it, in so many bytes.
+/// Bytes of the length in front of each key.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
-/// What is no text.
+/// Encoding of null; not a valid string.
 const NULL: &[u8] = &[0xff];
 
-/// A table of up to so many bytes is in the cache: texts are looked up one by one.
+/// Maximum bytes of a table that fits the cache. Strings are then looked up one by one.
 const CACHED_BYTES: usize = 1 << 20;
 
-/// Bytes of a batch of keys, about.
+/// Approximate bytes of a batch of keys.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// Makes bytes of keys, and keys of bytes.
+/// Encodes keys as bytes and decodes them.
 pub(super) struct Encoder {
     form: Form,
     hasher: DefaultHashBuilder,
 }
 
-/// What the bytes of a key are.
+/// Encoding of a key.
 enum Form {
-    /// Those of the only column's text, or [`NULL`].
+    /// The string of the only column, or [`NULL`].
     Text,
     Row(RowConverter),
 }
 
-/// Keys of a batch with their hashes, and which of its rows have them; `None`: all.
+/// Encoded keys of a batch with their hashes, and the rows that have a key; `None` means all rows.
 pub(crate) struct EncodedRows {
     keys: Keys,
     pub(super) hashes: Vec<u32>,
@@ -72,14 +72,14 @@ impl EncodedRows {
         self.hashes[row as usize]
     }
 
-    /// What the keys of rows take.
+    /// Bytes that the keys of these rows take in the table.
     pub(super) fn bytes_of(&self, rows: &[u32]) -> usize {
         rows.iter().map(|&row| taken_by(self.key(row))).sum()
     }
 }
 
 impl Encoder {
-    /// Of columns of these types.
+    /// Creates an encoder for columns of these types.
     pub(super) fn new(types: Vec<DataType>, hasher: DefaultHashBuilder) -> Result<Self> {
         let form = match &types[..] {
             [DataType::Utf8View] => Form::Text,
@@ -114,11 +114,11 @@ impl Encoder {
     fn hash(&self, key: &[u8]) -> u32 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(key);
-        // A part of the hash is kept.
+        // Only part of the hash is stored.
         (hasher.finish() >> 32) as u32
     }
 
-    /// The columns of keys.
+    /// Decodes keys into columns.
     pub(super) fn columns(&self, keys: &[&[u8]]) -> Result<Vec<ArrayRef>> {
         match &self.form {
             Form::Row(converter) => {
@@ -136,7 +136,7 @@ impl Encoder {
         }
     }
 
-    /// The columns of the keys of tables, in batches of so many, or of some bytes.
+    /// Decodes the keys of tables, in batches of at most `most` keys and a limited number of bytes.
     pub(super) fn into_columns<N>(
         self,
         mut tables: impl Iterator<Item = ByteTable<N>>,
@@ -155,7 +155,7 @@ impl Encoder {
     }
 }
 
-/// The keys that begin between two places of these bytes.
+/// Keys that begin between two byte offsets.
 fn keys_in(bytes: &[u8], mut start: usize, end: usize) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let key = (start < end).then(|| key(bytes, (start / PLACE_BYTES) as u32))?;
@@ -164,7 +164,7 @@ fn keys_in(bytes: &[u8], mut start: usize, end: usize) -> impl Iterator<Item = &
     })
 }
 
-/// Bytes of a key, with its length before it.
+/// Bytes of a key, including its length.
 fn taken_by(key: &[u8]) -> usize {
     (LENGTH_BYTES + key.len()).next_multiple_of(PLACE_BYTES)
 }
@@ -175,10 +175,10 @@ fn text(texts: &StringViewArray, row: usize) -> &[u8] {
     if texts.is_null(row) { NULL } else { texts.value(row).as_bytes() }
 }
 
-/// Keys, each with what it is called.
+/// Keys with their names.
 pub(super) struct ByteTable<N> {
     table: HashTable<Held<N>>,
-    /// Each key after its length.
+    /// Each key, preceded by its length.
     bytes: Vec<u8>,
 }
 
@@ -189,12 +189,12 @@ impl<N> Default for ByteTable<N> {
 }
 
 impl<N: Copy> ByteTable<N> {
-    /// How many there are.
+    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(super) fn size(&self) -> usize {
         self.table.allocation_size() + self.bytes.capacity()
     }
@@ -204,8 +204,8 @@ impl<N: Copy> ByteTable<N> {
         keys_in(&self.bytes, 0, self.bytes.len())
     }
 
-    /// Bytes held at most while so many keys are added that take so many `bytes`
-    /// ([`EncodedRows::bytes_of`]); `usize::MAX` where places do not reach.
+    /// Maximum memory while `keys` keys of `bytes` bytes ([`EncodedRows::bytes_of`]) are added.
+    /// `usize::MAX` if positions would overflow.
     pub(super) fn size_with(&self, keys: usize, bytes: usize) -> usize {
         let grown = |len: usize, capacity: usize| {
             if len > capacity { len.max(2 * capacity) } else { 0 }
@@ -218,8 +218,8 @@ impl<N: Copy> ByteTable<N> {
         self.size() + table + grown(bytes, self.bytes.capacity())
     }
 
-    /// Adds the keys of rows, which take so many `bytes`, of equal ones the first; and tells what
-    /// each row's is called.
+    /// Adds the keys of rows, which take `bytes_of_rows` bytes; equal keys are added once. Passes
+    /// the name of each row's key to `tell`.
     pub(super) fn add(
         &mut self,
         keys: &EncodedRows,
@@ -248,8 +248,8 @@ impl<N: Copy> ByteTable<N> {
         }
     }
 
-    /// What the keys of rows are called that were added. Each step is done for all rows before the
-    /// next one, so that what is not in the cache is waited for together.
+    /// Returns the names of the rows' keys; `None` for unknown keys. Each step processes all rows
+    /// before the next step, so that cache misses overlap.
     pub(super) fn find(&self, keys: &EncodedRows, rows: &[u32]) -> Vec<Option<N>> {
         let entry = |&row: &u32| {
             let hash = keys.hash(row);
@@ -275,7 +275,7 @@ impl<N: Copy> ByteTable<N> {
     }
 }
 
-/// The key at a place.
+/// Returns the key at a position.
 #[inline]
 fn key(bytes: &[u8], place: u32) -> &[u8] {
     let start = place as usize * PLACE_BYTES;
@@ -284,35 +284,36 @@ fn key(bytes: &[u8], place: u32) -> &[u8] {
     &rest[..length]
 }
 
-/// A table looks at the first and at the last bits of a hash.
+/// Expands a partial hash: the table uses the first and the last bits.
 fn spread(part: u32) -> u64 {
     u64::from(part).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Keys, numbered in the order in which they first appear.
+/// Keys, numbered in order of first appearance.
 pub(crate) struct ByteNumbers {
     encoder: Encoder,
     table: ByteTable<u32>,
 }
 
 impl ByteNumbers {
-    /// None of columns of these types.
+    /// Creates an empty table for columns of these types.
     pub(crate) fn new(types: Vec<DataType>) -> Result<Self> {
         let encoder = Encoder::new(types, DefaultHashBuilder::default())?;
         Ok(Self { encoder, table: ByteTable::default() })
     }
 
-    /// Different keys.
+    /// Number of distinct keys.
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.table.size()
     }
 
-    /// The numbers of rows' keys, [`ABSENT`] where a row has none; new ones are added.
+    /// Returns the numbers of the rows' keys, or [`ABSENT`] for rows without a key. New keys are
+    /// added.
     pub(crate) fn add(
         &mut self,
         keys: &[ArrayRef],
@@ -345,7 +346,7 @@ impl ByteNumbers {
         Ok(numbers)
     }
 
-    /// The numbers of rows' keys, [`ABSENT`] for those that were not added.
+    /// Returns the numbers of the rows' keys, or [`ABSENT`] for unknown keys.
     pub(crate) fn find(&self, keys: &[ArrayRef]) -> Result<Vec<u32>> {
         if let (Form::Text, [texts]) = (&self.encoder.form, keys)
             && self.size() <= CACHED_BYTES

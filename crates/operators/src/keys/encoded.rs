@@ -1,4 +1,4 @@
-//! Keys of any columns, each held once, as bytes. Several tasks may add to them at a time.
+//! Keys of any columns as bytes, each stored once. Several tasks may add keys concurrently.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
@@ -10,21 +10,22 @@ use parking_lot::{RwLock, RwLockWriteGuard};
 use super::bytes::{ByteTable, EncodedRows, Encoder};
 use super::room::Room;
 
-/// Parts that keys are in by the first bits of their hashes, where several tasks add some.
+/// Number of hash bits that select a partition, if several tasks add keys.
 const PART_BITS: u32 = 4;
 
-/// See the file's head.
+/// See the module documentation.
 pub(super) struct Encoded {
     encoder: Encoder,
     part_bits: u32,
     parts: Vec<RwLock<Part>>,
 }
 
-/// Keys with some hashes.
+/// Keys whose hashes start with the same bits.
 type Part = ByteTable<()>;
 
 impl Encoded {
-    /// None of these columns. `is_parted`: in parts, so that tasks do not wait for each other.
+    /// Creates an empty set for these columns. `is_parted` partitions it, so that tasks do not wait
+    /// for each other.
     pub(super) fn new(
         types: Vec<DataType>,
         is_parted: bool,
@@ -43,18 +44,18 @@ impl Encoded {
         self.encoder.encode(keys, with_key)
     }
 
-    /// How many there are.
+    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.parts.iter().map(|part| part.read().len()).sum()
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(super) fn size(&self) -> usize {
         self.parts.iter().map(|part| part.read().size()).sum()
     }
 
-    /// Adds those of the rows where `wanted` is set, or of all. Whether there was room for them;
-    /// some were added if there was none for all.
+    /// Adds the keys of all rows, or of those set in `wanted`. Returns false if memory runs out;
+    /// some keys may have been added.
     pub(super) fn add(
         &self,
         keys: &EncodedRows,
@@ -64,7 +65,7 @@ impl Encoded {
         let rows = self.by_part(keys, wanted);
         let mut waiting = vec![];
         for (part, rows) in self.parts.iter().zip(&rows).filter(|(_, rows)| !rows.is_empty()) {
-            // Another task may be adding to it.
+            // Another task may be adding keys to this partition.
             let Some(part) = part.try_write() else {
                 waiting.push((part, rows));
                 continue;
@@ -76,7 +77,7 @@ impl Encoded {
         waiting.into_iter().all(|(part, rows)| add_to(part.write(), keys, rows, room))
     }
 
-    /// Which of the rows have a key that was added.
+    /// Returns which rows have a key in this set.
     pub(super) fn has(&self, keys: &EncodedRows) -> BooleanBuffer {
         let mut found = BooleanBufferBuilder::new(keys.hashes.len());
         found.append_n(keys.hashes.len(), false);
@@ -90,7 +91,7 @@ impl Encoded {
         found.finish()
     }
 
-    /// Those of the rows with keys where `wanted` is set, or of all, by their parts.
+    /// Groups the rows that have a key by partition; with `wanted`, only the rows set in it.
     fn by_part(&self, keys: &EncodedRows, wanted: Option<&BooleanBuffer>) -> Vec<Vec<u32>> {
         let all = keys.hashes.len();
         let mut parts: Vec<_> =
@@ -105,14 +106,15 @@ impl Encoded {
         parts
     }
 
-    /// The columns of all keys.
+    /// Decodes all keys into columns.
     pub(super) fn columns(&self) -> Result<Vec<ArrayRef>> {
         let parts: Vec<_> = self.parts.iter().map(RwLock::read).collect();
         let keys: Vec<_> = parts.iter().flat_map(|part| part.keys()).collect();
         self.encoder.columns(&keys)
     }
 
-    /// The same, in batches of so many, or of some bytes.
+    /// Decodes all keys into columns, in batches of at most `most` keys and a limited number of
+    /// bytes.
     pub(super) fn into_columns(self, most: usize) -> impl Iterator<Item = Result<Vec<ArrayRef>>> {
         self.encoder.into_columns(self.parts.into_iter().map(RwLock::into_inner), most)
     }

@@ -1,5 +1,4 @@
-//! Integers, each held once: in a hash table, or by a bit for each of a range where that takes
-//! less.
+//! A set of integers: a hash table, or a bitmap over their range if that is smaller.
 
 use arrow_array::{Array, Int64Array};
 use arrow_buffer::BooleanBuffer;
@@ -9,12 +8,12 @@ use super::table::table_bytes;
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Integers, and whether there is a null.
+/// Integers, and whether null is among them.
 #[derive(Default)]
 pub(super) struct Integers {
     values: Values,
     has_null: bool,
-    /// The least one and the greatest.
+    /// Minimum and maximum.
     bounds: Option<(i64, i64)>,
 }
 
@@ -29,7 +28,7 @@ impl Default for Values {
     }
 }
 
-/// A bit for each integer from the first one on, which is a multiple of a word's bits.
+/// One bit per integer, starting at the first, which is a multiple of the word length.
 #[derive(Default)]
 struct Bits {
     first: i64,
@@ -37,13 +36,13 @@ struct Bits {
     len: usize,
 }
 
-/// What has to be made before integers are added.
+/// Reallocation needed before integers can be added.
 #[derive(Clone, Copy)]
 enum Change {
     None,
-    /// Bits from this integer on, so many words.
+    /// A bitmap of this many words, starting at this integer.
     Bits(i64, usize),
-    /// A table with room for so many.
+    /// A hash table with capacity for this many integers.
     Table(usize),
 }
 
@@ -58,12 +57,12 @@ impl Change {
 }
 
 impl Integers {
-    /// How many there are.
+    /// Number of keys.
     pub(super) fn len(&self) -> usize {
         self.values.len() + usize::from(self.has_null)
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(super) fn size(&self) -> usize {
         match &self.values {
             Values::Near(bits) => size_of_val(bits.words.as_slice()),
@@ -71,13 +70,13 @@ impl Integers {
         }
     }
 
-    /// Bytes held at most while these are added.
+    /// Maximum memory while these values are added.
     pub(super) fn size_with(&self, values: &Int64Array) -> usize {
         let change = self.change(joined(self.bounds, bounds(values)), values.len());
         self.size().saturating_add(change.bytes())
     }
 
-    /// Adds those of the rows where `wanted` is set, or of all.
+    /// Adds the values of all rows, or of those set in `wanted`.
     pub(super) fn add(&mut self, values: &Int64Array, wanted: Option<&BooleanBuffer>) {
         let bounds = joined(self.bounds, bounds(values));
         let change = self.change(bounds, values.len());
@@ -99,7 +98,7 @@ impl Integers {
         }
     }
 
-    /// Which of the rows have a value that was added.
+    /// Returns which rows have a value in this set.
     pub(super) fn has(&self, values: &Int64Array) -> BooleanBuffer {
         let own = values.values();
         let found = match &self.values {
@@ -115,7 +114,7 @@ impl Integers {
         }
     }
 
-    /// All of them, the null first.
+    /// Returns all values, null first.
     pub(super) fn into_values(self) -> Box<dyn Iterator<Item = Option<i64>> + Send> {
         let null = self.has_null.then_some(None).into_iter();
         match self.values {
@@ -124,7 +123,8 @@ impl Integers {
         }
     }
 
-    /// What so many values more have to be added to, if all are between these bounds then.
+    /// Returns the reallocation needed for `rows` more values, if all values then lie between these
+    /// bounds.
     fn change(&self, bounds: Option<(i64, i64)>, rows: usize) -> Change {
         let Some((least, greatest)) = bounds else { return Change::None };
         let len = self.values.len().saturating_add(rows);
@@ -150,8 +150,8 @@ impl Values {
         }
     }
 
-    /// Bits for integers between these. They are more on a side where there were too few, so that
-    /// it does not grow often.
+    /// Returns a bitmap for integers between these bounds. A side that was too short gets extra
+    /// space, so that the bitmap rarely grows.
     fn bits(&self, least: i64, greatest: i64) -> Change {
         let (mut start, mut end) = (least, greatest);
         if let Self::Near(bits) = self
@@ -191,7 +191,7 @@ impl Bits {
         self.last().is_some_and(|last| self.first <= least && greatest <= last)
     }
 
-    /// The last integer that has a bit.
+    /// The last integer that the bitmap covers.
     fn last(&self) -> Option<i64> {
         let bits = i64::try_from(self.words.len() * WORD_BITS).ok().filter(|&bits| bits > 0)?;
         Some(self.first.saturating_add(bits - 1))
@@ -220,7 +220,8 @@ impl Bits {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Its word, which is none of ours if it is before the first one, and its bit there.
+    /// Returns the word index and the bit of a value. The index is out of bounds for a value before
+    /// the first.
     fn place(&self, value: i64) -> (usize, u64) {
         let bit = value.wrapping_sub(self.first) as u64;
         ((bit / WORD_BITS as u64) as usize, 1 << (bit % WORD_BITS as u64))
@@ -237,7 +238,7 @@ impl Bits {
     }
 }
 
-/// The least and the greatest value that is no null.
+/// Returns the minimum and maximum non-null value.
 fn bounds(values: &Int64Array) -> Option<(i64, i64)> {
     let of = |all, value| joined(all, Some((value, value)));
     if values.null_count() == 0 {

@@ -1,9 +1,9 @@
-//! Keys of rows, for every operator that compares them: numbers of keys, and sets that hold each
-//! key once. Both ask for memory before they grow.
+//! Row keys for every operator that compares them: key numbering, and sets that store each key
+//! once. Both reserve memory before they grow.
 //!
-//! Integers and times are compared as they are: by a table with an entry, or a bit, for each of a
-//! range where they are near, by a hash table otherwise. Anything else becomes bytes, which one
-//! buffer holds ([`bytes`]).
+//! Integers and times are compared directly: in a table or bitmap over their range if they are
+//! close together, otherwise in a hash table. Other keys are encoded as bytes in one buffer
+//! ([`bytes`]).
 
 pub(crate) mod bytes;
 mod encoded;
@@ -14,8 +14,8 @@ pub(crate) mod set;
 mod table;
 pub(crate) mod values;
 
-/// The number of a key that is not there.
+/// Number of an unknown key.
 pub(crate) const ABSENT: u32 = u32::MAX;
 
-/// Rows whose keys are added together: each may be a new one, for which there is room then.
+/// Rows whose keys are added in one step. Memory for that many new keys is reserved first.
 const ROWS_AT_ONCE: usize = 1 << 10;

@@ -1,4 +1,4 @@
-//! The numbers of keys of one or several columns, in the order in which they first appear.
+//! Numbers the keys of one or several columns in order of first appearance.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,21 +19,22 @@ use super::values::{Form, comparable, integers};
 use super::{ABSENT, ROWS_AT_ONCE};
 use crate::error::engine_error;
 
-/// Fewest entries that a table of its own is worth; above, it has at most so many for each key.
+/// Maximum entries of a dense table. A larger one is allowed with at most `ENTRIES_PER_KEY` entries
+/// per key.
 const SMALL_TABLE: usize = 1 << 16;
 const ENTRIES_PER_KEY: usize = 8;
 
-/// The numbers of keys of one or several columns.
+/// Key numbers of one or several columns.
 pub(crate) struct KeyIndex {
     columns: Vec<ColumnIndex>,
-    /// How the numbers of the first columns and those of the next one, of which there are so many,
-    /// become one.
+    /// For each further column: the number of its values, and the numbers of pairs of the columns
+    /// before it and itself.
     pairs: Vec<(usize, Integers)>,
-    /// Different keys.
+    /// Number of distinct keys.
     len: usize,
 }
 
-/// The values of a column, numbered.
+/// Numbered values of a column.
 struct ColumnIndex {
     values: Values,
     null: u32,
@@ -45,9 +46,9 @@ enum Values {
     Integers(Integers),
 }
 
-/// Integers, numbered.
+/// Numbered integers.
 enum Integers {
-    /// A table with an entry for each from the least one on, where there are few.
+    /// A table with one entry per integer from the minimum on, if the range is small.
     Dense {
         least: i64,
         numbers: Vec<u32>,
@@ -55,21 +56,22 @@ enum Integers {
     Hashed(HashMap<i64, u32>),
 }
 
-/// Numbers of the texts of each column's dictionary, kept from one batch to the next.
+/// Numbers of the strings of each column's dictionary, cached across batches.
 #[derive(Default)]
 pub(crate) struct KnownTexts(Vec<Option<Dictionary>>);
 
-/// A dictionary that rows had.
+/// A dictionary seen in earlier rows.
 struct Dictionary {
     texts: ArrayRef,
-    /// The rows that had it: as many as it has texts are worth a table.
+    /// Number of rows that used the dictionary. A table pays off once it reaches the number of
+    /// strings.
     rows: usize,
     numbers: Vec<u32>,
 }
 
 impl KeyIndex {
-    /// Numbers the keys of rows that take `base` bytes; and each row's number. `nulls`: whether a
-    /// null equals another. `None`: the memory has no room for the numbers.
+    /// Numbers the keys of rows that take `base` bytes. Also returns each row's number. `nulls`
+    /// tells whether null equals null. `None` if memory does not suffice for the numbers.
     pub(crate) fn of(
         keys: &[ArrayRef],
         nulls: bool,
@@ -116,12 +118,12 @@ impl KeyIndex {
         Ok((Self { columns, pairs, len }, numbers))
     }
 
-    /// Different keys.
+    /// Number of distinct keys.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The numbers of rows' keys.
+    /// Returns the key numbers of rows.
     pub(crate) fn find(&self, keys: &[ArrayRef], known: &mut KnownTexts) -> Result<Vec<u32>> {
         known.0.resize_with(self.columns.len(), || None);
         let mut columns = self.columns.iter().zip(keys).zip(&mut known.0);
@@ -138,7 +140,7 @@ impl KeyIndex {
         Ok(numbers)
     }
 
-    /// Bytes held, about.
+    /// Approximate memory used, in bytes.
     pub(crate) fn size(&self) -> usize {
         let columns: usize = self.columns.iter().map(ColumnIndex::size).sum();
         let pairs: usize = self.pairs.iter().map(|(_, pairs)| pairs.size()).sum();
@@ -184,8 +186,8 @@ impl ColumnIndex {
         })
     }
 
-    /// Each text of a dictionary is looked up once, when as many rows had it as it has texts; until
-    /// then those of the rows are.
+    /// Looks up each string of a dictionary once, after as many rows have used the dictionary as it
+    /// has strings. Before that, only the strings of the rows are looked up.
     fn find_symbols(
         &self,
         codes: &Int32Array,
@@ -220,12 +222,12 @@ impl ColumnIndex {
     }
 }
 
-/// What becomes of rows of integers.
+/// Result of numbering integers.
 struct Numbered {
     index: Integers,
-    /// The number of null.
+    /// Number of null.
     null: u32,
-    /// Different ones, null among them if it has a number.
+    /// Number of distinct values; includes null if it has a number.
     len: usize,
     numbers: Vec<u32>,
 }
@@ -258,7 +260,7 @@ impl Integers {
         Ok(Numbered { index: index.without_gaps(len, hold)?, null, len, numbers })
     }
 
-    /// None, with room for these if they are near each other.
+    /// Creates an empty index, with a dense table if these values are close together.
     fn for_values(
         values: impl ExactSizeIterator<Item = Option<i64>>,
         hold: Hold<'_>,
@@ -276,7 +278,7 @@ impl Integers {
         Ok(Self::Dense { least: bounds.0, numbers: vec![ABSENT; entries] })
     }
 
-    /// Counts what it takes with room for a few rows, each with a new one.
+    /// Reserves memory and capacity for a few more rows, each with a new value.
     fn reserve(&mut self, hold: Hold<'_>) -> Result<()> {
         let Self::Hashed(known) = self else { return hold(self.size()) };
         let (len, capacity) = (known.len() + ROWS_AT_ONCE, known.capacity());
@@ -286,7 +288,7 @@ impl Integers {
         Ok(())
     }
 
-    /// The same of so many keys: hashed, where they are too few for their rows.
+    /// Converts the index of `len` keys: a dense table becomes a hash table if it has too few keys.
     fn without_gaps(self, len: usize, hold: Hold<'_>) -> Result<Self> {
         match self {
             Self::Dense { least, numbers } if !is_worth(numbers.len(), len) => {
@@ -328,10 +330,10 @@ fn is_worth(entries: usize, keys: usize) -> bool {
     entries <= SMALL_TABLE.max(keys.saturating_mul(ENTRIES_PER_KEY))
 }
 
-/// What no pair is.
+/// Value that no pair has.
 const NO_PAIR: i64 = -1;
 
-/// Two numbers as one, the second of so many; `None`: one of them is absent.
+/// Combines two numbers into one; the second is below `width`. `None` if one of them is absent.
 fn pair(first: u32, second: u32, width: usize) -> Option<i64> {
     let pair = u64::from(first) * width as u64 + u64::from(second);
     (first != ABSENT && second != ABSENT).then_some(pair as i64)

@@ -1,23 +1,23 @@
-//! Memory that keys ask for before they take it.
+//! Memory that key tables reserve before they allocate it.
 
 use datafusion::common::Result;
 use datafusion::execution::memory_pool::MemoryReservation;
 
 use crate::operator::Run;
 
-/// Takes how many bytes are held, and fails where the work may not go on.
+/// Receives the total bytes in use; fails if the work must stop.
 pub(crate) type Hold<'a> = &'a dyn Fn(usize) -> Result<()>;
 
-/// See the file's head.
+/// See the module documentation.
 pub(crate) trait Room {
-    /// Takes so many bytes, if there are as many.
+    /// Reserves memory; false if it is not available.
     fn take(&self, bytes: usize) -> bool;
 
-    /// Gives so many of them back.
+    /// Releases memory.
     fn give(&self, bytes: usize);
 }
 
-/// What a query may hold.
+/// Memory within the limit of a query.
 pub(crate) struct Reserved<'a> {
     pub(crate) run: &'a Run,
     pub(crate) memory: &'a MemoryReservation,
@@ -33,7 +33,7 @@ impl Room for Reserved<'_> {
     }
 }
 
-/// What was counted before.
+/// Memory that was reserved in advance.
 pub(crate) struct Counted;
 
 impl Room for Counted {

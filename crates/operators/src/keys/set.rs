@@ -1,4 +1,4 @@
-//! Keys that rows have, each once.
+//! Sets of keys.
 
 use arrow_array::{Array, ArrayRef, Int64Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
@@ -14,17 +14,17 @@ use super::integers::Integers;
 use super::room::Room;
 use super::values::{comparable, integers, is_integer, of_type};
 
-/// Keys of a batch that leaves a set: there is little memory then.
+/// Keys per batch when a set is converted back; memory is short then.
 const BATCH_ROWS: usize = 2_048;
 
-/// So many keys are few.
+/// Maximum size of a set that counts as small.
 const FEW_KEYS: usize = 1 << 16;
 
-/// See the file's head.
+/// See the module documentation.
 pub(crate) struct KeySet {
     keys: Keys,
     schema: SchemaRef,
-    /// Whether a null is a key like any other.
+    /// Whether null is a key like any other value.
     nulls: bool,
 }
 
@@ -33,15 +33,15 @@ enum Keys {
     Encoded(Encoded),
 }
 
-/// The keys of a batch.
+/// Encoded keys of a batch.
 pub(crate) enum BatchKeys {
     Integers(Int64Array),
     Encoded(EncodedRows),
 }
 
 impl KeySet {
-    /// No keys of these columns, to which so many tasks will add some. Sets of one hasher take each
-    /// other's batches.
+    /// Creates an empty set for these columns, to which `tasks` tasks will add keys. Sets with the
+    /// same hasher accept each other's batches.
     pub(crate) fn new(
         schema: SchemaRef,
         nulls: bool,
@@ -58,18 +58,18 @@ impl KeySet {
         Ok(Self { keys, schema, nulls })
     }
 
-    /// Whether it can have keys of these types.
+    /// Whether a set can store keys of these types.
     pub(crate) fn suits(types: &[DataType]) -> bool {
         let fields: Vec<_> = types.iter().cloned().map(SortField::new).collect();
         RowConverter::supports_fields(&fields)
     }
 
-    /// Whether tasks that add keys at a time do not wait for each other.
+    /// Whether concurrent tasks can add keys without waiting for each other.
     pub(crate) fn is_parted(&self) -> bool {
         matches!(self.keys, Keys::Encoded(_))
     }
 
-    /// The keys of a batch in the form that they are held in.
+    /// Encodes the keys of a batch.
     pub(crate) fn prepare(&self, keys: &[ArrayRef]) -> Result<BatchKeys> {
         Ok(match (&self.keys, keys) {
             (Keys::Integers(_), [only]) => BatchKeys::Integers(integers(only)?),
@@ -84,7 +84,7 @@ impl KeySet {
         })
     }
 
-    /// How many there are.
+    /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         match &self.keys {
             Keys::Integers(integers) => integers.read().len(),
@@ -92,7 +92,7 @@ impl KeySet {
         }
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(crate) fn size(&self) -> usize {
         match &self.keys {
             Keys::Integers(integers) => integers.read().size(),
@@ -100,8 +100,8 @@ impl KeySet {
         }
     }
 
-    /// Adds those of the rows where `wanted` is set, or of all. Whether there was room for them;
-    /// some may have been added if there was not.
+    /// Adds the keys of all rows, or of those set in `wanted`. Returns false if memory runs out;
+    /// some keys may have been added.
     pub(crate) fn add(
         &self,
         batch: &BatchKeys,
@@ -129,7 +129,7 @@ impl KeySet {
         }
     }
 
-    /// Which of the rows have a key that was added.
+    /// Returns which rows have a key in this set.
     pub(crate) fn has(&self, batch: &BatchKeys) -> Result<BooleanBuffer> {
         Ok(match (&self.keys, batch) {
             (Keys::Integers(integers), BatchKeys::Integers(values)) => integers.read().has(values),
@@ -138,8 +138,8 @@ impl KeySet {
         })
     }
 
-    /// Its columns, if it has few keys, which are found sooner by their numbers: codes of symbols
-    /// are, and several columns by pairs.
+    /// Returns the key columns if there are few keys, which are found faster by number: symbols by
+    /// their codes, several columns by pairs.
     pub(crate) fn few(&self) -> Result<Option<Vec<ArrayRef>>> {
         match &self.keys {
             Keys::Encoded(encoded) if self.len() <= FEW_KEYS => encoded.columns().map(Some),
@@ -147,7 +147,7 @@ impl KeySet {
         }
     }
 
-    /// Its columns, in batches.
+    /// Returns the key columns in batches.
     pub(crate) fn into_batches(self) -> Box<dyn Iterator<Item = Result<Vec<ArrayRef>>> + Send> {
         match self.keys {
             Keys::Encoded(encoded) => Box::new(encoded.into_columns(BATCH_ROWS)),
@@ -189,7 +189,7 @@ mod tests {
         ChaCha8Rng::seed_from_u64(seed)
     }
 
-    /// Integers of some range, which may be narrow, wide, or at an end of all.
+    /// Integers of a narrow or wide range, possibly at an end of the type's range.
     fn values(rng: &mut ChaCha8Rng, len: usize) -> Vec<Option<i64>> {
         let start = [0, 5, -900, 1 << 40, i64::MIN, i64::MAX][rng.random_range(0..6)];
         let width = [1, 70, 4_000, 1 << 30, i64::MAX][rng.random_range(0..5)];
@@ -201,11 +201,12 @@ mod tests {
         (0..len).map(|_| (!rng.random_bool(nulls)).then(|| value(rng))).collect()
     }
 
-    /// What the columns of keys are.
+    /// Column types of the keys.
     const SHAPES: [&[DataType]; 3] =
         [&[DataType::Int64], &[DataType::Utf8View], &[DataType::Int64, DataType::Utf8View]];
 
-    /// The columns of keys: the integers, or their texts, which beside them are those of others.
+    /// Key columns: the integers or their strings. Beside an integer column, several integers share
+    /// a string.
     fn columns(values: &[Option<i64>], shape: &[DataType]) -> Vec<ArrayRef> {
         let column = |data_type: &DataType| -> ArrayRef {
             if *data_type == DataType::Int64 {
@@ -218,7 +219,7 @@ mod tests {
         shape.iter().map(column).collect()
     }
 
-    /// Bytes that were taken and not given back.
+    /// Bytes reserved and not released.
     #[derive(Default)]
     struct Taken(AtomicUsize);
 
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_have_the_keys_that_were_added() {
+    fn sets_contain_exactly_the_added_keys() {
         let mut rng = random();
         for _ in 0..400 {
             let (shape, nulls) = (SHAPES[rng.random_range(0..3)], rng.random_bool(0.5));
@@ -257,7 +258,7 @@ mod tests {
                 assert_eq!(room.0.load(Ordering::Relaxed), set.size());
                 let own = added.iter().zip(&wanted).filter(|(_, wanted)| all || **wanted);
                 expected.extend(own.map(|(value, _)| *value).filter(is_key));
-                // Some that are there, and some that may not be.
+                // Some added values, and some that may not have been added.
                 let mut asked = values(&mut rng, 50);
                 asked.extend(&added);
                 let batch = set.prepare(&columns(&asked, shape)).unwrap();

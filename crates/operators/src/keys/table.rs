@@ -1,13 +1,12 @@
-//! What a hash table takes.
+//! Memory of a hash table.
 
-/// Buckets that are looked at together, by the processor; a table has control bytes for so many
-/// more.
+/// Number of buckets that the CPU probes together. A table has this many additional control bytes.
 const GROUP: usize = if cfg!(target_feature = "sse2") { 16 } else { 8 };
-/// Buckets of the least table that has room for an entry.
+/// Number of buckets of the smallest non-empty table.
 const MIN_BUCKETS: usize = 4;
 
-/// Bytes of a hash table with room for so many entries of so many bytes: it is seven parts in eight
-/// full at most.
+/// Bytes of a hash table with capacity for this many entries of this size. A table is at most seven
+/// eighths full.
 pub(super) fn table_bytes(capacity: usize, entry: usize) -> usize {
     if capacity == 0 {
         return 0;
@@ -28,11 +27,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_take_what_was_counted() {
+    fn table_bytes_equals_the_allocated_bytes() {
         for capacity in (0..3_000).chain([1 << 20, 7 << 17, (7 << 17) + 1]) {
             let set = HashSet::<i64>::with_capacity(capacity);
             assert_eq!(set.allocation_size(), table_bytes(capacity, size_of::<i64>()));
-            // What a table says it has room for is what it was made for, or more.
+            // A table's capacity is the requested one or greater.
             assert_eq!(set.allocation_size(), table_bytes(set.capacity(), size_of::<i64>()));
             let table = HashTable::<(u32, u64, u64)>::with_capacity(capacity);
             let counted = table_bytes(capacity, size_of::<(u32, u64, u64)>());

@@ -1,4 +1,4 @@
-//! The forms in which keys are compared, by their types.
+//! Forms in which keys of each type are compared.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::common::{Result, internal_datafusion_err};
 use tidemark_types::key::key_values;
 
-/// How keys of a type are compared.
+/// Comparison form of a key type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
@@ -41,31 +41,31 @@ impl Form {
     }
 }
 
-/// Whether values of the two types are compared as they are.
+/// Whether values of the two types can be compared directly.
 pub(crate) fn is_comparable(one: &DataType, other: &DataType) -> bool {
     let (form, same) = (Form::of(one), Form::of(other));
     form == same && (one == other || form == Form::Text)
 }
 
-/// Whether [`integers`] has the values of a type.
+/// Whether [`integers`] supports a type.
 pub(super) fn is_integer(data_type: &DataType) -> bool {
     Form::of(data_type) == Form::Integer
 }
 
-/// The type that values of a type are compared as: texts of any kind are views.
+/// Returns the type as which values of a type are compared: strings of any kind become views.
 pub(crate) fn compared_as(data_type: &DataType) -> DataType {
     if Form::of(data_type) == Form::Text { DataType::Utf8View } else { data_type.clone() }
 }
 
-/// Values of that type, with one form of each number.
+/// Converts values to that type and normalizes numbers.
 pub(crate) fn comparable(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(key_values(&cast(values, &compared_as(values.data_type()))?))
 }
 
-/// The values of a type of numbers or times as integers.
+/// Converts numbers or times to integers.
 pub(super) fn integers(values: &ArrayRef) -> Result<Int64Array> {
     let values = match values.data_type() {
-        // Times and dates have the bits of their integers.
+        // Times and dates have the same bits as their integers.
         DataType::Date32 => cast(&cast(values, &DataType::Int32)?, &DataType::Int64)?,
         DataType::Timestamp(
             TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond | TimeUnit::Nanosecond,
@@ -82,7 +82,7 @@ pub(super) fn integers(values: &ArrayRef) -> Result<Int64Array> {
     integers.cloned().ok_or_else(|| internal_datafusion_err!("expected integer keys"))
 }
 
-/// Integers as values of their own type.
+/// Converts integers back to their original type.
 pub(super) fn of_type(values: &Int64Array, data_type: &DataType) -> Result<ArrayRef> {
     Ok(match data_type {
         DataType::Date32 => cast(&cast(values, &DataType::Int32)?, data_type)?,

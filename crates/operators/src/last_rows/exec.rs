@@ -1,5 +1,5 @@
-//! How rows counted from the end are found: in a table from its last row backward, else by holding
-//! no more rows than may still be among them.
+//! Execution of a LIMIT counted from the end. A table is read backwards from its last row. For
+//! other inputs, only rows that may still be among the last ones are kept in memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ use crate::plan_node::{PlanNode, scan_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::kind::{Scan, Wanted};
 
-/// A stream of the rows that stay, below what makes each row of one: that is made of them alone.
+/// Plans the selection of the remaining rows. It moves below projections, which then run on these
+/// rows only.
 pub fn plan_last_rows(node: &LastRowsNode, input: Input) -> Result<Input> {
     over(node.rows(), input)
 }
@@ -37,21 +38,21 @@ fn over(rows: LastRows, input: Input) -> Result<Input> {
 }
 
 impl LastRows {
-    /// The scan that is read from its end.
+    /// Returns the scan that can be read from its end.
     fn scan(self, inputs: &[Input]) -> Option<(&Scan, usize)> {
         let keep = self.keep.filter(|_| self.skip == 0)?;
         let scan = scan_of(&inputs[0])?;
         (!scan.table().is_backward() && scan.fetch().is_none()).then_some((scan, keep))
     }
 
-    /// How many rows stay, of so many.
+    /// Number of rows that remain out of `rows`.
     fn of(self, rows: usize) -> usize {
         let rows = rows.saturating_sub(self.skip);
         self.keep.map_or(rows, |keep| keep.min(rows)).saturating_sub(self.cut)
     }
 }
 
-/// Batches that are held, in their order, and their rows.
+/// Batches in memory, in order, and their number of rows.
 struct Held {
     batches: VecDeque<(RecordBatch, usize)>,
     rows: usize,
@@ -82,7 +83,7 @@ impl Held {
         Ok(bytes)
     }
 
-    /// The first batch, if so many rows are left without it.
+    /// Removes the first batch if at least `left` rows remain without it.
     fn pop(&mut self, left: usize) -> Option<RecordBatch> {
         let rows = self.batches.front()?.0.num_rows();
         if self.rows - rows < left {
@@ -110,7 +111,7 @@ impl Held {
     }
 }
 
-/// The rows behind a filter, from the last one backward.
+/// Reads the rows of a filtered scan backwards from the last one.
 async fn of_filtered(run: &Run, rows: LastRows) -> Result<Held> {
     let mut held = Held::new(run.memory());
     let Some((scan, keep)) = rows.scan(&run.inputs) else { return Ok(held) };
@@ -131,7 +132,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// The next batch that certainly stays; none at the end of the input.
+    /// Returns the next batch that is certainly part of the result; `None` at the end of the input.
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             match self.rows.keep {
@@ -159,7 +160,7 @@ fn of_stream(reading: Reading) -> impl Stream<Item = Result<RecordBatch>> {
 
 type Pieces = (Vec<Result<RecordBatch>>, Option<Reading>);
 
-/// What is known to stay, and what is to be read for more of it.
+/// Returns batches that are certainly part of the result, and the remaining input.
 async fn pieces(reading: Option<Reading>) -> Result<Option<Pieces>> {
     let Some(mut reading) = reading else { return Ok(None) };
     if let Some(batch) = reading.next().await? {
@@ -227,7 +228,7 @@ impl Operator for LastRows {
         let (rows, schema) = (*self, Arc::clone(&run.schema));
         match rows.scan(&run.inputs) {
             Some((Scan::Table(scan), keep)) => {
-                // Counted before they are read: nothing is held.
+                // The row count is known in advance, so no rows are kept in memory.
                 let stay = rows.of(scan.row_count());
                 scan.reversed(Some(keep)).reversed(Some(stay)).stream(0)
             }

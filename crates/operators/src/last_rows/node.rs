@@ -5,14 +5,14 @@ use std::fmt;
 use datafusion::common::{DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// Which rows of an input stay, counted in its order.
+/// Selects rows of an input, counted in input order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd)]
 pub struct LastRows {
-    /// Rows left out at the start.
+    /// Number of rows skipped at the start.
     pub skip: usize,
-    /// Of the others so many at the end, all where absent.
+    /// Number of rows to keep, counted from the end; `None` keeps all.
     pub keep: Option<usize>,
-    /// Of those so many at the end are left out as well.
+    /// Number of rows to remove from the end of the selection.
     pub cut: usize,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for LastRows {
     }
 }
 
-/// Rows of which one end at least is counted from the last one.
+/// Selects rows by a range of which at least one end is counted from the last row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct LastRowsNode {
     input: LogicalPlan,
@@ -35,17 +35,17 @@ pub struct LastRowsNode {
 }
 
 impl LastRowsNode {
-    /// These rows of `input`.
+    /// Selects these rows of `input`.
     pub fn new(input: LogicalPlan, rows: LastRows) -> Self {
         Self { input, rows }
     }
 
-    /// All rows.
+    /// The input.
     pub fn input(&self) -> &LogicalPlan {
         &self.input
     }
 
-    /// Which of them stay.
+    /// The selection.
     pub fn rows(&self) -> LastRows {
         self.rows
     }

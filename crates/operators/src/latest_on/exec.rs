@@ -1,4 +1,4 @@
-//! How LATEST ON runs: from the newest row backward, until every key has been seen.
+//! Execution of LATEST ON: reads backwards from the newest row until every key has been found.
 
 use std::fmt;
 use std::iter::once;
@@ -64,12 +64,12 @@ async fn pick(run: Run, plan: Arc<LatestOnPlan>) -> Result<RecordBatch> {
     picker.finish(&run.schema)
 }
 
-/// The scan whose slices can be read from the end.
+/// Returns the scan if its slices can be read from the end.
 fn forward_scan(inputs: &[Input]) -> Option<&Scan> {
     scan_of(&inputs[0]).filter(|scan| !scan.table().is_backward() && scan.fetch().is_none())
 }
 
-/// With a filter on the key, fewer keys are waited for.
+/// A filter on the key reduces the number of keys to find.
 async fn pick_from_scan(
     scan: &Scan,
     run: &Run,
@@ -138,7 +138,7 @@ impl Operator for LatestOnPlan {
         vec![Some(OrderingRequirements::from(LexOrdering::from([order])))]
     }
 
-    /// Picked rows may have got keys of another dictionary.
+    /// Picked rows may have keys of a different dictionary.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }
@@ -162,7 +162,7 @@ impl Operator for LatestOnPlan {
     }
 }
 
-/// `schema`: what the expressions call the input's columns.
+/// Plans LATEST ON. `schema` has the column names that the expressions use.
 pub fn plan_latest_on(
     node: &LatestOnNode,
     schema: &DFSchema,
@@ -185,7 +185,7 @@ pub fn plan_latest_on(
         return Ok(OperatorExec::plan(plan, vec![TimeConcat::plan(backward)], &output));
     }
     let mut input = in_time_order(input, &plan.timestamp)?;
-    // Rows that had to be sorted may have got keys of another dictionary.
+    // Sorted rows may have keys of a different dictionary.
     plan.kind = KeyKind::of(&plan.keys, &input)?;
     if input.output_partitioning().partition_count() > 1 {
         input = TimeConcat::plan(input);

@@ -5,8 +5,8 @@ use std::fmt;
 use datafusion::common::{DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// The last row of each key, in timestamp order. Null is a key; among equal timestamps the row
-/// stored last wins.
+/// Selects the last row of each key, in timestamp order. Null is a key. Among equal timestamps, the
+/// row stored last wins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct LatestOnNode {
     input: LogicalPlan,
@@ -15,7 +15,7 @@ pub struct LatestOnNode {
 }
 
 impl LatestOnNode {
-    /// A node over `input`, in order of `timestamp`.
+    /// Creates a node over `input`, which is ordered by `timestamp`.
     pub fn try_new(input: LogicalPlan, timestamp: Expr, keys: Vec<Expr>) -> Result<Self> {
         if keys.is_empty() {
             return plan_err!("LATEST ON needs at least one key");
@@ -28,12 +28,12 @@ impl LatestOnNode {
         &self.timestamp
     }
 
-    /// The rows.
+    /// The input.
     pub fn input(&self) -> &LogicalPlan {
         &self.input
     }
 
-    /// PARTITION BY.
+    /// The PARTITION BY expressions.
     pub fn keys(&self) -> &[Expr] {
         &self.keys
     }
@@ -76,8 +76,8 @@ impl UserDefinedLogicalNodeCore for LatestOnNode {
         Self::try_new(input, exprs.remove(0), keys)
     }
 
-    // With every column of the input, because the output schema is the input's: the optimizer
-    // narrows the input itself, and then the output follows.
+    // Requests the same columns as its output, because the output schema is the input's schema: if
+    // the optimizer narrows the input, the output follows.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![output_columns.to_vec()])
     }

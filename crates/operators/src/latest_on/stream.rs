@@ -1,4 +1,4 @@
-//! Picking the last row of each key from batches that arrive newest first.
+//! Picks the last row of each key from batches that arrive newest first.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -15,13 +15,13 @@ use super::plan::{KeyKind, LatestOnPlan};
 use crate::bounded::bytes::cell_bytes;
 use crate::scan::symbol_test::PassingKeys;
 
-/// In the place of the key of null.
+/// Code of the null key.
 const NULL: i32 = -1;
 
-/// Bytes of a cell beside those whose number varies, at most.
+/// Maximum bytes of a cell, without its variable-length data.
 const CELL_BYTES: usize = 16;
 
-/// Keys seen so far and the rows picked for them.
+/// Keys found so far, and the rows picked for them.
 pub(crate) struct Picker {
     plan: Arc<LatestOnPlan>,
     keys: Keys,
@@ -31,7 +31,7 @@ pub(crate) struct Picker {
 }
 
 enum Keys {
-    /// Those of a symbol whose rows are still wanted; [`NULL`] for that of null.
+    /// Symbol codes whose rows are still missing; [`NULL`] for null.
     Few(Vec<i32>),
     Symbol {
         seen: Vec<bool>,
@@ -45,8 +45,8 @@ enum Keys {
 }
 
 impl Picker {
-    /// `passing`: which keys of a symbol can occur, where that is known; `holds_null`: whether the
-    /// symbol column has nulls.
+    /// Creates a picker. `passing` are the symbol keys that can occur, if known. `holds_null` tells
+    /// whether the symbol column has nulls.
     pub(crate) fn new(
         plan: &Arc<LatestOnPlan>,
         passing: Option<PassingKeys>,
@@ -66,8 +66,7 @@ impl Picker {
         Ok(Self { plan: Arc::clone(plan), keys, picked: vec![], picked_bytes: 0 })
     }
 
-    /// The keys of a symbol whose rows are still wanted, where they are few and null is not among
-    /// them.
+    /// Symbol keys whose rows are still missing, if they are few and do not include null.
     pub(crate) fn few_keys(&self) -> Option<&[i32]> {
         match &self.keys {
             Keys::Few(wanted) if !wanted.contains(&NULL) => Some(wanted),
@@ -75,7 +74,7 @@ impl Picker {
         }
     }
 
-    /// Whether every key has its row: nothing older can matter.
+    /// Whether every key has its row, so that older rows are irrelevant.
     pub(crate) fn is_complete(&self) -> bool {
         match &self.keys {
             Keys::Few(wanted) => wanted.is_empty(),
@@ -84,7 +83,7 @@ impl Picker {
         }
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(crate) fn size(&self) -> usize {
         let keys = match &self.keys {
             Keys::Few(_) => 0,
@@ -94,7 +93,8 @@ impl Picker {
         keys + self.picked_bytes
     }
 
-    /// Looks at a batch that is older than all before; its rows are newest first or last.
+    /// Processes a batch that is older than all previous batches. Its rows are in either order, as
+    /// `newest_first` tells.
     pub(crate) fn update(&mut self, batch: &RecordBatch, newest_first: bool) -> Result<()> {
         let rows = batch.num_rows();
         let evaluate = self.plan.keys.iter().map(|key| key.evaluate(batch)?.into_array(rows));
@@ -133,7 +133,7 @@ impl Picker {
         Ok(())
     }
 
-    /// The picked rows, oldest first.
+    /// Returns the picked rows, oldest first.
     pub(crate) fn finish(self, schema: &SchemaRef) -> Result<RecordBatch> {
         if let [picked] = self.picked.as_slice()
             && picked.num_rows() == 1

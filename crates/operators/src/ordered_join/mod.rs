@@ -1,3 +1,3 @@
-//! Joins that keep the order of the rows they are made for.
+//! Joins that preserve the order of one side.
 
 pub(crate) mod node;

@@ -1,4 +1,4 @@
-//! A join whose rows come in the order of its right side, as a logical node.
+//! A join in the order of its right side, as a logical node.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,8 +9,8 @@ use datafusion::logical_expr::{
     Expr, Extension, InvariantLevel, LogicalPlan, UserDefinedLogicalNodeCore,
 };
 
-/// Every row of a join's right side beside what it finds on the left, in the order of the right
-/// side. A join alone promises no order: its sides may be exchanged, and its rows be spread over
+/// Returns every row of a join's right side with its matches on the left, in the order of the right
+/// side. A plain join guarantees no order: its sides may be swapped, and its rows partitioned over
 /// workers by their keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct OrderedJoinNode {
@@ -18,7 +18,7 @@ pub struct OrderedJoinNode {
 }
 
 impl OrderedJoinNode {
-    /// A right join in the order of its right side.
+    /// Creates a right join in the order of its right side.
     pub fn plan(join: LogicalPlan) -> Result<LogicalPlan> {
         if !matches!(&join, LogicalPlan::Join(join) if join.join_type == JoinType::Right) {
             return plan_err!("only a right join has an order to keep");
@@ -61,7 +61,8 @@ impl UserDefinedLogicalNodeCore for OrderedJoinNode {
         write!(f, "OrderedJoin")
     }
 
-    // What a rule makes of the join below, a projection of it for instance, is still one.
+    // A rule may replace the join below, for example with a projection of it; the node still
+    // applies.
     fn with_exprs_and_inputs(&self, _: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         let [join] = <[LogicalPlan; 1]>::try_from(inputs).map_err(|inputs| {
             plan_datafusion_err!("an ordered join has one input, not {}", inputs.len())

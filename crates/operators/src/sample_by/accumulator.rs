@@ -1,7 +1,7 @@
-//! Aggregates with kernels of ours: one state per group, updated a batch at a time.
+//! Aggregates with kernels of this project: one state per group, updated a batch at a time.
 //!
-//! Most columns hold no null, so states assume that every row of a group counted until the
-//! first null is met; only then do they keep their own counts.
+//! Most columns have no nulls. States therefore assume that every row of a group counts until the
+//! first null; only then do they maintain separate counts.
 
 use std::any::Any;
 use std::ops::Range;
@@ -17,55 +17,56 @@ use tidemark_kernels::{self as kernels, Native, Validity};
 
 use arrow_schema::DataType;
 
-/// Which group each row of a batch belongs to.
+/// Group of each row of a batch.
 #[derive(Debug)]
 pub(crate) enum RowGroups {
-    /// Consecutive rows of one group each: aggregates without keys.
+    /// Runs of consecutive rows of one group: aggregates without keys.
     Runs(Vec<(Range<usize>, u32)>),
     /// One group per row.
     Scattered(Vec<u32>),
 }
 
-/// The groups of one batch, and what was known before it.
+/// Groups of one batch, and the state before it.
 #[derive(Debug)]
 pub(crate) struct BatchGroups<'a> {
     pub(crate) rows: RowGroups,
     /// First row of each group that this batch added, in group order.
     pub(crate) new_rows: Vec<u32>,
-    /// Rows per group before this batch.
+    /// Number of rows per group before this batch.
     pub(crate) counts: &'a [i64],
-    /// Number of groups, with this batch's.
+    /// Number of groups, including this batch's.
     pub(crate) total: usize,
 }
 
-/// The states of one aggregate in all groups.
+/// States of one aggregate for all groups.
 pub(crate) trait Accumulate: Send {
     /// Adds a batch's rows.
     fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()>;
-    /// Adds later states of the same aggregate; `mapping[g]` is the group here of its group `g`,
-    /// groups new here are numbered in order. `counts` are the rows per group before.
+    /// Merges later states of the same aggregate. `mapping[g]` is the group here of its group `g`;
+    /// groups that are new here are numbered in order. `merging` has the rows per group before the
+    /// merge.
     fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()>;
-    /// One value per group.
+    /// Returns one value per group.
     fn finish(self: Box<Self>, counts: &[i64]) -> Result<ArrayRef>;
-    /// Bytes held.
+    /// Memory used, in bytes.
     fn size(&self) -> usize;
-    /// The states of some groups, in their order; `None` where they cannot be copied.
+    /// Copies the states of some groups, in this order; `None` if they cannot be copied.
     fn copy(&self, _groups: &[u32]) -> Option<Box<dyn Accumulate>> {
         None
     }
-    /// For [`Accumulate::merge`].
+    /// Converts the state for [`Accumulate::merge`].
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// How later states flow into earlier ones.
+/// Mapping of later states to earlier ones.
 pub(crate) struct Merging<'a> {
     /// Group here of each later group.
     pub(crate) mapping: &'a [u32],
-    /// Rows per group here, before.
+    /// Rows per group here, before the merge.
     pub(crate) counts: &'a [i64],
     /// Rows per later group.
     pub(crate) later_counts: &'a [i64],
-    /// Number of groups here, after.
+    /// Number of groups here, after the merge.
     pub(crate) total: usize,
 }
 
@@ -86,7 +87,7 @@ pub(super) fn nulls_of(array: &dyn Array) -> Option<&NullBuffer> {
     array.nulls().filter(|nulls| nulls.null_count() > 0)
 }
 
-/// Calls `visit` with each stretch of valid rows inside `rows`.
+/// Calls `visit` with each run of valid rows inside `rows`.
 pub(super) fn valid_runs(
     nulls: Option<&NullBuffer>,
     rows: Range<usize>,
@@ -99,7 +100,7 @@ pub(super) fn valid_runs(
     }
 }
 
-/// Values that counted, per group; every row did, as long as there are no own counts.
+/// Number of non-null values per group. Without separate counts, every row has a value.
 #[derive(Debug, Default)]
 struct NonNull {
     own: Option<Vec<i64>>,
@@ -144,7 +145,7 @@ impl NonNull {
     }
 }
 
-/// The values of some groups; groups without one have the default.
+/// Returns the values of some groups; the default for groups without a value.
 pub(crate) fn values_of<T: Copy + Default>(values: &[T], groups: &[u32]) -> Vec<T> {
     let value = |group: &u32| values.get(*group as usize).copied().unwrap_or_default();
     groups.iter().map(value).collect()
@@ -165,7 +166,7 @@ fn count(counts: &mut [i64], nulls: Option<&NullBuffer>, groups: &BatchGroups<'_
     }
 }
 
-/// Adds one batch to the rows per group.
+/// Adds one batch to the row counts per group.
 pub(crate) fn count_rows(counts: &mut Vec<i64>, rows: &RowGroups, total: usize) {
     counts.resize(total, 0);
     match rows {
@@ -192,7 +193,7 @@ impl Count {
 
 impl Accumulate for Count {
     fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()> {
-        // Nulls of a dictionary are looked for in its keys: stored symbols are canonical.
+        // Only the keys of a dictionary are checked for nulls: stored symbols are canonical.
         let nulls = values.first().and_then(|array| nulls_of(array));
         self.non_null.update(nulls, groups);
         Ok(())
@@ -222,12 +223,12 @@ impl Accumulate for Count {
     }
 }
 
-/// A sum in progress: wrapping integers, or doubles.
+/// Running sum: wrapping integers, or doubles.
 pub(crate) trait SumKind: Copy + Default + Send + 'static {
     fn slice<T: Native>(values: &[T]) -> Self;
     fn scatter<T: Native>(values: &[T], groups: &[u32], sums: &mut [Self]);
     fn plus(self, other: Self) -> Self;
-    /// The sum, or the mean over `counts`, as a column.
+    /// Returns the sums as a column.
     fn array(sums: Vec<Self>, nulls: NullBuffer) -> ArrayRef;
     fn to_f64(self) -> f64;
 }
@@ -246,7 +247,7 @@ impl SumKind for i64 {
     }
 
     fn array(sums: Vec<Self>, nulls: NullBuffer) -> ArrayRef {
-        // A sum that lands on the smallest integer is null: the dialect's null is that value.
+        // A sum equal to the smallest integer is null, because that integer represents null in SQL.
         let valid = sums.iter().zip(&nulls).map(|(&sum, valid)| valid && sum != Self::MIN);
         let nulls = valid.collect::<NullBuffer>();
         Arc::new(PrimitiveArray::<Int64Type>::new(sums.into(), Some(nulls)))
@@ -388,7 +389,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Extreme<P> {
         if self.greatest { candidate > best } else { candidate < best }
     }
 
-    /// Rows of groups that all have a value already.
+    /// Updates groups that all have a value already.
     fn update_known(&mut self, values: &[P::Native], groups: &RowGroups) {
         match groups {
             RowGroups::Runs(runs) => {
@@ -413,7 +414,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Extreme<P> {
         }
     }
 
-    /// Rows with nulls, or of groups that may have no value yet: `counts` tells which.
+    /// Updates a group that may have no value yet; `counts` tells whether it has.
     fn update_one(&mut self, value: P::Native, group: usize, counts: &mut [i64]) {
         if counts[group] == 0 || self.better(value, self.best[group]) {
             self.best[group] = value;

@@ -12,18 +12,18 @@ use tidemark_kernels::Validity;
 
 use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups};
 
-/// Keys seen, per group. Every batch has the same dictionary.
+/// Keys found per group. All batches have the same dictionary.
 #[derive(Debug)]
 pub(crate) struct DistinctSymbols {
     seen: Vec<Vec<u64>>,
-    /// Keys that there are.
+    /// Number of keys in the dictionary.
     symbols: usize,
-    /// Whether the only group, that of an aggregate without keys, has seen them all.
+    /// Whether the only group, that of an aggregate without keys, has all keys.
     complete: bool,
 }
 
 impl DistinctSymbols {
-    /// Of a symbol with so many keys.
+    /// Creates states for a symbol with this many keys.
     pub(crate) fn new(symbols: usize) -> Self {
         Self { seen: vec![], symbols, complete: false }
     }

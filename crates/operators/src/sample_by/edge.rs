@@ -13,12 +13,12 @@ use tidemark_kernels::{self as kernels, Native};
 use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, values_of};
 use arrow_schema::DataType;
 
-/// Which row of a group is wanted.
+/// The row of a group to return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EdgeKind {
-    /// The last one instead of the first.
+    /// Whether to return the last row instead of the first.
     pub(crate) last: bool,
-    /// Rows with null do not count.
+    /// Whether to ignore rows with null.
     pub(crate) not_null: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Edge<P: ArrowPrimitiveType> {
     kind: EdgeKind,
     values: Vec<P::Native>,
     valid: Vec<bool>,
-    /// Texts of a symbol column.
+    /// Strings of a symbol column.
     dictionary: Option<ArrayRef>,
     output: DataType,
 }
@@ -48,14 +48,15 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
         self.valid[group] = valid;
     }
 
-    /// The numbers of a column: its own, or the keys of a symbol column.
+    /// Returns the numbers of a column: its values, or the keys of a symbol column.
     fn numbers(&mut self, values: &[ArrayRef]) -> Result<PrimitiveArray<P>> {
         let Some(array) = values.first() else { return internal_err!("an edge of nothing") };
         let keys = array.as_any_dictionary_opt();
         if let Some(dictionary) = keys {
             let texts = dictionary.values();
             let known = self.dictionary.get_or_insert_with(|| Arc::clone(texts));
-            // One snapshot has one dictionary per column; anything else was not planned here.
+            // A snapshot has one dictionary per column; other inputs are not planned with this
+            // kernel.
             if !Arc::ptr_eq(known, texts) && known.to_data() != texts.to_data() {
                 return internal_err!("a symbol column with two dictionaries");
             }
@@ -180,7 +181,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Accumulate for Edge<P> {
         self.values.capacity() * size_of::<P::Native>() + self.valid.capacity()
     }
 
-    /// Symbols have one dictionary in an execution, and may have more of them in the next.
+    /// States of symbols are not copied: the dictionary may differ in the next execution.
     fn copy(&self, groups: &[u32]) -> Option<Box<dyn Accumulate>> {
         let is_symbol = matches!(self.output, DataType::Dictionary(..));
         let copy = || -> Box<dyn Accumulate> {

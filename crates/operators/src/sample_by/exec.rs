@@ -1,4 +1,4 @@
-//! How SAMPLE BY and GROUP BY run: a partial per partition, merged in time order.
+//! Execution of SAMPLE BY and GROUP BY: one partial result per partition, merged in time order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -53,7 +53,8 @@ async fn aggregate(
     Ok(partial)
 }
 
-/// The same, parted: rows before an instant, and those from there on.
+/// Aggregates one partition, with separate results for the rows before `mark` and for the other
+/// rows.
 async fn aggregate_parted(
     plan: Arc<SampleByPlan>,
     mut rows: SendableRecordBatchStream,
@@ -71,7 +72,7 @@ async fn aggregate_parted(
     Ok((before, after))
 }
 
-/// Goes on with kept groups, and leaves those of the rows before the mark.
+/// Resumes aggregation from the cached groups, and stores the groups of rows before the mark.
 async fn aggregate_on(run: Run, plan: Arc<SampleByPlan>, kept: &KeptGroups) -> Result<RecordBatch> {
     let memory = run.memory();
     let mark = kept.mark();
@@ -101,7 +102,7 @@ async fn aggregate_on(run: Run, plan: Arc<SampleByPlan>, kept: &KeptGroups) -> R
     whole.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
 }
 
-/// Adds a later partial to those before.
+/// Merges a later partial result into the earlier ones.
 fn add(whole: &mut Option<Partial>, later: Partial) -> Result<()> {
     match whole {
         None => *whole = Some(later),
@@ -180,7 +181,7 @@ impl Operator for SampleByPlan {
         timestamp.chain(&self.keys).chain(arguments).collect()
     }
 
-    /// Partials are merged in partition order, so partitions must follow each other in time.
+    /// Partial results are merged in partition order, so partitions must follow each other in time.
     fn distribution(&self, inputs: &[Input]) -> Vec<Distribution> {
         vec![if self.bucket.is_none() || follows_scan_order(&inputs[0]) {
             Distribution::UnspecifiedDistribution
@@ -196,7 +197,7 @@ impl Operator for SampleByPlan {
         }
     }
 
-    /// Symbols among the keys have the dictionary of the input.
+    /// Symbol keys have the dictionary of the input.
     fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
         let KeyPlan::Slots(digits) = &self.key_plan else { return None };
         let place = column.checked_sub(usize::from(self.bucket.is_some()))?;
@@ -229,7 +230,7 @@ impl Operator for SampleByPlan {
     }
 }
 
-/// `schema`: what the expressions call the input's columns.
+/// Plans SAMPLE BY. `schema` has the column names that the expressions use.
 pub fn plan_sample_by(
     node: &SampleByNode,
     schema: &DFSchema,
@@ -242,7 +243,7 @@ pub fn plan_sample_by(
         input = in_time_order(input, &timestamp)?;
         let first_row_decides = bucket.spec.alignment == Alignment::FirstObservation;
         if first_row_decides && input.output_partitioning().partition_count() > 1 {
-            // Only one worker can know the first row before it cuts.
+            // Only a single worker knows the first row before it computes buckets.
             input = TimeConcat::plan(input);
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
@@ -273,7 +274,7 @@ pub fn plan_sample_by(
 }
 
 impl SampleByPlan {
-    /// The plan with what it knows of its input's symbols.
+    /// Returns the plan updated for its input's symbols.
     pub(super) fn planned(&self, input: &Input) -> Result<Self> {
         let mut plan = self.clone();
         let key_plan = key_plan(input, &plan.keys)?;
@@ -287,7 +288,7 @@ impl SampleByPlan {
     }
 }
 
-/// The number of different keys, if each is a symbol of a table.
+/// Returns the number of possible keys if every key is a symbol of a table.
 pub(super) fn possible_keys(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],
@@ -298,8 +299,8 @@ pub(super) fn possible_keys(
     })
 }
 
-/// `count()`, and `min` and `max` of the designated timestamp, of a whole scan: known without
-/// reading a row.
+/// Computes `count()`, and `min` and `max` of the designated timestamp, over a whole scan without
+/// reading any row.
 fn from_statistics(
     plan: &SampleByPlan,
     input: &Arc<dyn ExecutionPlan>,

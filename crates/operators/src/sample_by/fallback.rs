@@ -1,5 +1,5 @@
-//! Which state an aggregate gets: a kernel of ours where name and type are known, `DataFusion`'s
-//! group accumulator for everything else.
+//! Chooses the state of an aggregate: one of our kernels if it supports name and type, otherwise
+//! `DataFusion`'s group accumulator.
 
 use std::any::Any;
 
@@ -52,11 +52,12 @@ macro_rules! number_types {
     };
 }
 
-/// Most symbols for which every group may keep a bitmap of its own.
+/// Maximum symbols for which every group may have a bitmap.
 pub(crate) const MAX_DENSE_SYMBOLS: usize = 1024;
 
-/// A fresh state for this aggregate. `filtered` tells of a FILTER clause; `symbols` that a symbol
-/// argument has one dictionary in all batches, and its size.
+/// Creates a new state for this aggregate. `filtered` tells whether it has a FILTER clause.
+/// `symbols` is the size of the dictionary if a symbol argument has the same dictionary in all
+/// batches.
 pub(crate) fn state_of(
     aggregate: &AggregateFunctionExpr,
     argument: Option<&DataType>,
@@ -86,7 +87,7 @@ pub(crate) fn state_of(
     Ok(Box::new(Fallback { states, filtered, ids: vec![] }))
 }
 
-/// Whether an aggregate without a FILTER has a kernel of ours, whose states have a fixed size.
+/// Whether an aggregate without a FILTER has one of our kernels. Their states have a fixed size.
 pub(crate) fn is_kernel(aggregate: &AggregateFunctionExpr, argument: Option<&DataType>) -> bool {
     let is_plain = aggregate.order_bys().is_empty() && !aggregate.is_distinct();
     let (name, output) = (aggregate.fun().name(), aggregate.field().data_type().clone());
@@ -168,10 +169,10 @@ fn sum_state(mean: bool, argument: &DataType, output: &DataType) -> Option<Box<d
     ], |P| Box::new(Sum::<P, i64>::new(false, output)) as Box<dyn Accumulate>)
 }
 
-/// Any other aggregate, through its group accumulator.
+/// Any other aggregate, executed by its group accumulator.
 struct Fallback {
     states: Box<dyn GroupsAccumulator>,
-    /// The last argument is the FILTER condition.
+    /// Whether the last argument is the FILTER condition.
     filtered: bool,
     ids: Vec<usize>,
 }
@@ -196,8 +197,8 @@ impl Accumulate for Fallback {
         if self.filtered && filter.is_none() {
             return internal_err!("FILTER needs a condition");
         }
-        // Without a FILTER the library takes every group for one with rows, which the one group of
-        // no rows at all is not.
+        // Without a FILTER, the library assumes that every group has rows. The single group of an
+        // empty input has none.
         let nothing = self.ids.is_empty().then(|| BooleanArray::from(Vec::<bool>::new()));
         let filter = filter.or(nothing);
         self.states.update_batch(values, &self.ids, filter.as_ref(), groups.total)
@@ -208,7 +209,7 @@ impl Accumulate for Fallback {
             return internal_err!("states of two kinds");
         };
         let states = later.states.state(EmitTo::All)?;
-        // A partial without rows has no states: nothing to add.
+        // A partial result without rows has no states to merge.
         if states.first().is_none_or(|state| state.len() != merging.mapping.len()) {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! GROUP BY of the designated timestamp, floored: buckets as those of SAMPLE BY, which are cut
-//! rather than hashed.
+//! GROUP BY a floored designated timestamp. Groups are computed as buckets, like those of SAMPLE
+//! BY, instead of being hashed.
 
 use std::sync::Arc;
 
@@ -21,17 +21,18 @@ use crate::plan_node::{Grouping, grouping};
 use crate::properties::ascending;
 use crate::symbols::origin;
 
-/// The most groups there may be with other keys: they are held, and cannot be spilled.
+/// Maximum number of groups if there are further keys. Groups stay in memory and cannot be spilled.
 const MAX_GROUPS: usize = 1 << 16;
-/// Bytes that the groups of buckets alone may take, about: few beside what a query may hold.
+/// Approximate maximum bytes of the groups if there are no further keys; small compared with a
+/// query's memory.
 const MAX_BYTES: usize = 96 << 20;
-/// A bucket's start, and what an aggregate keeps of it, about.
+/// Bytes of a bucket's start, and approximate bytes of an aggregate's state.
 const START_BYTES: usize = size_of::<i64>();
 const STATE_BYTES: usize = 3 * size_of::<i64>();
 
 impl SampleByPlan {
-    /// What takes the place of the two steps of GROUP BY, if a key is the floor of the timestamp by
-    /// which the rows are in order, and the others are symbols.
+    /// Returns the replacement of the two steps of GROUP BY. One key must be the floor of the
+    /// timestamp by which the rows are ordered; the other keys must be symbols.
     pub fn instead_of(plan: &Input) -> Result<Option<Input>> {
         let Some(Grouping { mut keys, functions, filters, input }) = grouping(plan) else {
             return Ok(None);
@@ -52,7 +53,7 @@ impl SampleByPlan {
             return Ok(None);
         }
         let wanted = plan.schema();
-        // The bucket comes first.
+        // The output starts with the bucket.
         let mut from: Vec<usize> = (0..wanted.fields().len()).collect();
         from[..=at].rotate_right(1);
         let fields = from.iter().map(|&field| Arc::clone(&wanted.fields()[field]));
@@ -80,7 +81,7 @@ impl SampleByPlan {
     }
 }
 
-/// The aggregates of GROUP BY.
+/// Returns the aggregates of a GROUP BY.
 pub(super) fn aggregates(
     functions: &[Arc<AggregateFunctionExpr>],
     filters: &[Option<Arc<dyn PhysicalExpr>>],
@@ -104,7 +105,7 @@ fn arguments(
     }
 }
 
-/// The buckets that a key cuts a scan's time into, and how many there are at most.
+/// Returns the buckets that a key defines over a scan's times, and their maximum number.
 fn floored(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Option<(BucketPlan, usize)> {
     let call = key.downcast_ref::<ScalarFunctionExpr>()?;
     let [step, timestamp] = call.args() else { return None };

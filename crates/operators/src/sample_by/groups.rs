@@ -1,8 +1,8 @@
 //! Numbers the groups of a partial result: `(bucket, key)` pairs in order of first appearance.
 //!
-//! Symbols, and numbers that are close together, index a table of slots that is valid for the
-//! current bucket only; other keys are hashed together with their bucket. A single number without
-//! buckets has a table of its own.
+//! Symbols, and integers in a small range, index a slot table that is valid only for the current
+//! bucket. Other keys are hashed together with their bucket. A single numeric key without buckets
+//! has a dedicated table.
 
 use std::hash::BuildHasher;
 use std::ops::Range;
@@ -25,30 +25,30 @@ use tidemark_storage::SymbolDictionary;
 use super::accumulator::RowGroups;
 use super::slots::{Digit, NO_GROUP, SlotKeys};
 
-/// How rows find their groups.
+/// Method by which rows find their groups.
 #[derive(Clone)]
 pub(crate) enum KeyPlan {
     /// No key.
     None,
-    /// Keys with few values that are known: the digits of a slot's number.
+    /// Keys known to have few values; each is a digit of the slot number.
     Slots(Vec<Digit>),
-    /// One number of this type, without buckets.
+    /// A single numeric key of this type, without buckets.
     Number(DataType),
-    /// Anything else, of these types.
+    /// Any other keys, of these types.
     Hashed(Vec<DataType>),
-    /// The same without buckets.
+    /// Any other keys, of these types, without buckets.
     Values(Vec<DataType>),
 }
 
 /// The groups found so far.
 pub(crate) struct GroupIndex {
-    /// Timestamp of each bucket, ascending but where clocks went back.
+    /// Timestamp of each bucket; ascending except where clocks went back.
     labels: Vec<i64>,
-    /// The last of them in time.
+    /// The latest of these timestamps.
     greatest: i64,
     /// Bucket of each group.
     buckets: Vec<u32>,
-    /// Whether no bucket was met again after a later one.
+    /// Whether no bucket has reappeared after a later one.
     monotone: bool,
     keys: Keys,
 }
@@ -64,7 +64,7 @@ struct HashedKeys {
     schema: SchemaRef,
     values: Box<dyn GroupValues>,
     ids: Vec<usize>,
-    /// Whether the bucket is the first of the values.
+    /// Whether the hashed values start with the bucket.
     has_bucket: bool,
 }
 
@@ -102,7 +102,7 @@ impl GroupIndex {
         keys + self.labels.capacity() * 8 + self.buckets.capacity() * 4
     }
 
-    /// Adds one group for an aggregate over no rows.
+    /// Adds one group, for an aggregate over no rows.
     pub(crate) fn ensure_one(&mut self) {
         if self.buckets.is_empty() {
             self.labels.push(0);
@@ -110,7 +110,7 @@ impl GroupIndex {
         }
     }
 
-    /// The number of the bucket with this label.
+    /// Returns the number of the bucket with this label.
     fn bucket(&mut self, label: i64) -> u32 {
         let is_last = self.labels.last() == Some(&label);
         if !is_last && !self.labels.is_empty() && label <= self.greatest {
@@ -127,7 +127,8 @@ impl GroupIndex {
         (self.labels.len() - 1) as u32
     }
 
-    /// Groups of one batch, cut into runs of one bucket each, and each new group's first row.
+    /// Returns the groups of one batch, which is divided into runs of one bucket, and the first row
+    /// of each new group.
     pub(crate) fn assign(
         &mut self,
         runs: &[(Range<usize>, i64)],
@@ -183,7 +184,7 @@ impl GroupIndex {
         Ok((RowGroups::Scattered(sink.groups), sink.new_rows))
     }
 
-    /// Goes on by hashes: a key has a value that was not known.
+    /// Switches to hashing, because a key has a value outside the known range.
     fn widen(&mut self) -> Result<()> {
         let Keys::Slots(slots) = &self.keys else { return Ok(()) };
         let (columns, labels) = (slots.columns()?, self.group_labels());
@@ -208,7 +209,7 @@ impl GroupIndex {
         Ok((RowGroups::Scattered(groups), new_rows))
     }
 
-    /// Gives every number the only bucket.
+    /// Assigns every number to the only bucket.
     fn one_bucket(&mut self) {
         if let Keys::Number { numbers, .. } = &self.keys {
             self.labels.resize(1, 0);
@@ -239,7 +240,7 @@ impl GroupIndex {
         Ok((RowGroups::Scattered(groups), new_rows))
     }
 
-    /// Groups of rows with these bucket labels and keys.
+    /// Returns the groups of rows with these bucket labels and keys.
     fn intern(&mut self, labels: &[i64], keys: &[ArrayRef]) -> Result<Vec<u32>> {
         let Keys::Hashed(hashed) = &mut self.keys else {
             return internal_err!("keys are not hashed");
@@ -265,10 +266,12 @@ impl GroupIndex {
         Ok(groups)
     }
 
-    /// Takes in the groups of a later partial; the number here of each of its groups.
+    /// Merges the groups of a later partial result. Returns the group number here of each of its
+    /// groups.
     pub(crate) fn absorb(&mut self, mut later: Self) -> Result<Vec<u32>> {
         if later.buckets.is_empty() {
-            // A partition without rows; DataFusion's values fail where they have none to emit.
+            // A partial result without rows: DataFusion's group values fail if they have nothing to
+            // emit.
             return Ok(vec![]);
         }
         let labels = later.group_labels();
@@ -332,7 +335,7 @@ impl GroupIndex {
         Ok(mapping)
     }
 
-    /// The symbols of some groups, by key; `None` where keys are not symbols.
+    /// Returns the symbols of some groups, by key; `None` if a key is not a symbol.
     pub(crate) fn symbols_of(
         &self,
         groups: &[u32],
@@ -344,7 +347,7 @@ impl GroupIndex {
         }
     }
 
-    /// The key columns, one row per group.
+    /// Returns the key columns, with one row per group.
     pub(crate) fn key_columns(&mut self) -> Result<Vec<ArrayRef>> {
         match &mut self.keys {
             Keys::None => Ok(vec![]),
@@ -353,7 +356,7 @@ impl GroupIndex {
                 Ok(vec![of_words(numbers.keys(), numbers.null(), data_type)?])
             }
             Keys::Hashed(keys) if self.buckets.is_empty() => {
-                // Where there are no rows DataFusion's values have none to emit.
+                // DataFusion's group values fail if they have nothing to emit.
                 let fields = keys.schema.fields().iter().skip(usize::from(keys.has_bucket));
                 Ok(fields.map(|field| new_empty_array(field.data_type())).collect())
             }
@@ -374,20 +377,20 @@ impl HashedKeys {
         Ok(Self { schema, values, ids: vec![], has_bucket })
     }
 
-    /// The key columns, which are taken away.
+    /// Takes the key columns.
     fn columns(&mut self) -> Result<Vec<ArrayRef>> {
         Ok(self.values.emit(EmitTo::All)?.split_off(usize::from(self.has_bucket)))
     }
 }
 
-/// Whether values of a type are numbers that [`KeyPlan::Number`] takes.
+/// Whether [`KeyPlan::Number`] supports a type.
 pub(crate) fn is_number(data_type: &DataType) -> bool {
     let is_integer = data_type.is_integer() && *data_type != DataType::UInt64;
     let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
     is_integer || is_float || matches!(data_type, DataType::Timestamp(_, None))
 }
 
-/// Values as words, equal where they are: both zeros are one number.
+/// Returns values as 64-bit words that are equal if the values are: both zeros are one number.
 fn words(values: &ArrayRef) -> Result<Vec<u64>> {
     if matches!(values.data_type(), DataType::Float32 | DataType::Float64) {
         let values = cast(values, &DataType::Float64)?;
@@ -399,7 +402,7 @@ fn words(values: &ArrayRef) -> Result<Vec<u64>> {
     Ok(values.as_primitive::<Int64Type>().values().iter().map(|&value| value as u64).collect())
 }
 
-/// The values of a type behind words.
+/// Converts words back to values of a type.
 fn of_words(words: &[u64], null: Option<u32>, data_type: &DataType) -> Result<ArrayRef> {
     let nulls = null.map(|null| (0..words.len()).map(|place| place != null as usize).collect());
     let values: ArrayRef = if matches!(data_type, DataType::Float32 | DataType::Float64) {

@@ -1,8 +1,8 @@
-//! Groups of the bucket that is still open, kept from one execution to the next: a view whose base
-//! grows at its end aggregates each row once, however long its buckets are.
+//! Cached groups of the bucket that is still open. A view whose base table grows at its end thus
+//! aggregates each row once, however long its buckets are.
 //!
-//! What is kept are the groups of the rows before an instant, the mark. The next execution reads
-//! the rows from there on, and goes on with these groups.
+//! The cache has the groups of all rows before a timestamp, the mark. The next execution reads only
+//! rows from the mark on and resumes from these groups.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -19,18 +19,18 @@ use super::slots::Digit;
 use crate::error::engine_error;
 use crate::state_memory::{StateMemory, StateShare};
 
-/// Some groups with their states, in the order of their numbers.
+/// Some groups with their states, ordered by group number.
 pub(crate) struct Held {
-    /// The bucket of each.
+    /// Bucket of each group.
     pub(crate) labels: Vec<i64>,
-    /// Their symbols, by key; dictionaries only grow.
+    /// Symbols of the groups, by key; dictionaries only grow.
     pub(crate) keys: Vec<(Arc<SymbolDictionary>, Int32Array)>,
     pub(crate) counts: Vec<i64>,
     pub(crate) states: Vec<Box<dyn Accumulate>>,
 }
 
 impl Held {
-    /// The keys as columns of the symbols that there are now.
+    /// Returns the keys as columns over the current symbol dictionaries.
     pub(crate) fn key_columns(&self, plan: &KeyPlan) -> Result<Vec<ArrayRef>> {
         let now: &[Digit] = match plan {
             KeyPlan::None => &[],
@@ -52,29 +52,29 @@ impl Held {
     }
 }
 
-/// The groups do not fit any more: the refresh begins anew.
+/// Error for cached groups that no longer fit; the refresh starts again.
 fn outdated() -> DataFusionError {
     engine_error(EngineError::new(ErrorCode::Replan, "the keys of the kept groups are others now"))
 }
 
 struct State {
-    /// The first instant whose rows are not in what is kept; the first one of its bucket.
+    /// First timestamp whose rows are not in the cached groups; the start of its bucket.
     mark: i64,
     from: i64,
     held: Option<Held>,
-    /// Whether an execution came to its end.
+    /// Whether an execution has completed.
     is_left: bool,
     share: StateShare,
 }
 
-/// What a plan's aggregation keeps.
+/// Cached groups of a plan's aggregation.
 #[derive(Clone)]
 pub struct KeptGroups {
     state: Arc<Mutex<State>>,
 }
 
 impl KeptGroups {
-    /// Nothing yet.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new(memory: &Arc<StateMemory>) -> Self {
         let share = memory.share();
@@ -86,21 +86,22 @@ impl KeptGroups {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next execution keeps the groups of rows before `mark` whose buckets begin at `from` or
-    /// later.
+    /// Makes the next execution cache the groups of rows before `mark` whose buckets begin at
+    /// `from` or later.
     pub fn mark_at(&self, mark: i64, from: i64) {
         let mut state = self.lock();
         (state.mark, state.from, state.is_left) = (mark, from, false);
     }
 
-    /// The first instant that the groups lack, if an execution left them.
+    /// Returns the first timestamp that the cached groups do not cover, if an execution has stored
+    /// them.
     #[must_use]
     pub fn marked(&self) -> Option<i64> {
         let state = self.lock();
         state.is_left.then_some(state.mark)
     }
 
-    /// What it takes, about.
+    /// Approximate memory used, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.lock().share.bytes()
@@ -110,13 +111,13 @@ impl KeptGroups {
         self.lock().mark
     }
 
-    /// The groups to go on with.
+    /// Takes the groups to resume from.
     pub(crate) fn take(&self) -> Option<Held> {
         self.lock().held.take()
     }
 
-    /// Leaves the groups of the buckets from here on that are still open: `bytes` of them, which
-    /// are copied when there is room for them.
+    /// Stores the groups of buckets that are still open. They need `bytes` bytes and are copied
+    /// only if memory suffices.
     pub(crate) fn leave(&self, bytes: usize, copy: impl FnOnce() -> Option<Held>) {
         let mut state = self.lock();
         state.held = None;
@@ -130,7 +131,7 @@ impl KeptGroups {
         }
     }
 
-    /// The first instant of the buckets that are kept.
+    /// First timestamp of the cached buckets.
     pub(crate) fn from(&self) -> i64 {
         self.lock().from
     }

@@ -1,4 +1,4 @@
-//! Variance and standard deviation, of a sample or of all values.
+//! Variance and standard deviation, of a sample or of a population.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::accumulator::{
     Accumulate, BatchGroups, Merging, RowGroups, column, nulls_of, same, valid_runs, values_of,
 };
 
-/// Which of them.
+/// Kind of the aggregate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpreadKind {
-    /// The square root of the variance.
+    /// Whether to return the standard deviation instead of the variance.
     root: bool,
-    /// One value less counts.
+    /// Whether to divide by the number of values minus one.
     sample: bool,
 }
 
 impl SpreadKind {
-    /// The kind of this aggregate, as `crates/functions` names it.
+    /// Returns the kind of this aggregate, as `crates/functions` names it.
     pub(crate) fn of(name: &str) -> Option<Self> {
         let (root, sample) = match name {
             "var_pop" => (false, false),
@@ -41,7 +41,7 @@ impl SpreadKind {
     }
 }
 
-/// How far the values of each group lie from their mean.
+/// Spread of the values of each group around their mean.
 #[derive(Debug)]
 pub(crate) struct Spread {
     kind: SpreadKind,

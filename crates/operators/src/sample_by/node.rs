@@ -1,4 +1,4 @@
-//! SAMPLE BY and GROUP BY as a logical node: what is asked, not how it runs.
+//! SAMPLE BY and GROUP BY as a logical node: the query, not its execution.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -10,30 +10,31 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 use super::kept::KeptGroups;
 use crate::bucket::Bucket;
 
-/// Aggregates over time buckets and keys; without a bucket GROUP BY, without keys one row.
+/// Aggregates over time buckets and keys. Without a bucket it is a GROUP BY; without keys it
+/// returns one row.
 ///
-/// Output: `[bucket timestamp?, keys…, aggregates…]`, sorted by bucket, then by the order in
-/// which keys first appear.
+/// Output: `[bucket timestamp?, keys…, aggregates…]`, sorted by bucket, then by first appearance of
+/// the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SampleByNode {
     input: LogicalPlan,
     bucket: Option<Bucket>,
     keys: Vec<Expr>,
     aggregates: Vec<Expr>,
-    /// Whether no aggregate asks in which order its rows come.
+    /// Whether no aggregate depends on the order of its rows.
     any_order: bool,
     schema: DFSchemaRef,
-    /// Where groups of the open bucket are kept between executions.
+    /// Cache for groups of the open bucket between executions, if any.
     kept: Option<KeptGroups>,
 }
 
 impl SampleByNode {
-    /// Whether it answers something else when its rows come in another order.
+    /// Whether the result depends on the order of the input rows.
     pub fn reads_order(&self) -> bool {
         self.bucket.is_some() || (!self.any_order && self.aggregates.iter().any(depends_on_order))
     }
 
-    /// A node over `input`. `aggregates` are aggregate functions, aliased or not.
+    /// Creates a node over `input`. `aggregates` are aggregate functions, with or without an alias.
     pub fn try_new(
         input: LogicalPlan,
         bucket: Option<Bucket>,
@@ -59,23 +60,23 @@ impl SampleByNode {
         })
     }
 
-    /// The same with rows in any order, or not: whether no aggregate asks for one.
+    /// Sets whether no aggregate depends on the order of rows.
     #[must_use]
     pub fn in_any_order(self, any_order: bool) -> Self {
         Self { any_order, ..self }
     }
 
-    /// The same with a place for its open groups.
+    /// Adds a cache for its open groups.
     pub(crate) fn keeping(self, kept: KeptGroups) -> Self {
         Self { kept: Some(kept), ..self }
     }
 
-    /// Where its open groups are kept.
+    /// Cache for its open groups, if any.
     pub(crate) fn kept(&self) -> Option<&KeptGroups> {
         self.kept.as_ref()
     }
 
-    /// Whether rows may come in any order.
+    /// Whether rows may arrive in any order.
     pub fn any_order(&self) -> bool {
         self.any_order
     }
@@ -101,7 +102,7 @@ impl SampleByNode {
     }
 }
 
-/// The expression behind its aliases.
+/// Returns the expression without its aliases.
 fn unaliased(mut expr: &Expr) -> &Expr {
     while let Expr::Alias(alias) = expr {
         expr = &alias.expr;
@@ -162,7 +163,7 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
             (None, None) => None,
             _ => return plan_err!("SampleBy got a wrong number of expressions"),
         };
-        // Rules hand back what they did not change: its names and types are known.
+        // Rules return nodes that they did not change; their names and types are already known.
         if keys == self.keys
             && aggregates == self.aggregates
             && bucket == self.bucket
@@ -174,13 +175,13 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
         Ok(Self { any_order: self.any_order, kept: self.kept.clone(), ..node })
     }
 
-    // Only the columns named by the expressions; the optimizer adds those itself.
+    // No columns beyond those that the expressions name; the optimizer adds these itself.
     fn necessary_children_exprs(&self, _output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![vec![]])
     }
 }
 
-/// Whether an aggregate answers something else when its rows come in another order.
+/// Whether an aggregate depends on the order of its rows.
 pub(super) fn depends_on_order(aggregate: &Expr) -> bool {
     match aggregate {
         Expr::Alias(alias) => depends_on_order(&alias.expr),

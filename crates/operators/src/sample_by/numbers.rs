@@ -1,5 +1,5 @@
-//! GROUP BY of keys with few values: numbers that are close together, alone or with symbols. They
-//! find their groups by slots, as symbols do.
+//! GROUP BY keys with few values: integers in a small range, alone or with symbols. Groups are
+//! found by slots, as for symbols.
 
 use std::sync::Arc;
 
@@ -14,15 +14,16 @@ use crate::lowering::{counted_rows, key_plan};
 use crate::operator::{Input, OperatorExec};
 use crate::plan_node::{Grouping, grouping};
 
-/// Bytes that the groups may take, about: they are held, and cannot be spilled.
+/// Approximate maximum bytes of the groups. They stay in memory and cannot be spilled.
 const MAX_BYTES: usize = 16 << 20;
-/// A slot, with the key of its group and the count of its rows; and what an aggregate keeps.
+/// Bytes of a slot with its group's key and row count, and approximate bytes of an aggregate's
+/// state.
 const SLOT_BYTES: usize = 2 * size_of::<u32>() + size_of::<i64>();
 const STATE_BYTES: usize = 3 * size_of::<i64>();
 
 impl SampleByPlan {
-    /// What takes the place of the two steps of GROUP BY, if its keys have few values and its
-    /// aggregates states of a fixed size.
+    /// Returns the replacement of the two steps of GROUP BY, if its keys have few values and the
+    /// states of its aggregates have a fixed size.
     pub fn by_slots(plan: &Input) -> Result<Option<Input>> {
         let Some(Grouping { keys, functions, filters, input }) = grouping(plan) else {
             return Ok(None);

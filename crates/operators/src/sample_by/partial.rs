@@ -1,4 +1,4 @@
-//! One worker's share of an aggregation, and how shares become one result.
+//! Partial results of an aggregation, one per worker, and their merge into the result.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::bucket::BucketSpec;
 use crate::error::engine_error;
 use crate::grid::Grid;
 
-/// Groups and states of the rows seen so far.
+/// Groups and states of the rows processed so far.
 pub(crate) struct Partial {
     plan: Arc<SampleByPlan>,
     grid: Option<Grid>,
@@ -50,7 +50,7 @@ impl Partial {
         Ok(Self { plan: Arc::clone(plan), grid: None, groups, counts: vec![], states })
     }
 
-    /// One that goes on with kept groups.
+    /// Creates a partial result that resumes from cached groups.
     pub(crate) fn resumed(plan: &Arc<SampleByPlan>, held: Held) -> Result<Self> {
         let mut partial = Self::new(plan)?;
         if held.labels.is_empty() {
@@ -72,13 +72,13 @@ impl Partial {
         Ok(partial)
     }
 
-    /// Leaves the groups of open buckets for the next execution.
+    /// Stores the groups of open buckets for the next execution.
     pub(crate) fn leave(&self, kept: &KeptGroups) {
         let labels = self.groups.group_labels();
         let from = kept.from();
         let open = (0..labels.len() as u32).filter(|&group| labels[group as usize] >= from);
         let open: Vec<u32> = open.collect();
-        // What all groups take is shared among them evenly, about.
+        // Assumes that all groups use about the same memory.
         let bytes = self.size().checked_div(labels.len()).unwrap_or(0).saturating_mul(open.len());
         kept.leave(bytes, || {
             let states = self.states.iter().map(|state| state.copy(&open));
@@ -91,7 +91,7 @@ impl Partial {
         });
     }
 
-    /// Adds a batch that is later than all before.
+    /// Adds a batch that is later than all previous batches.
     pub(crate) fn update(&mut self, batch: &RecordBatch) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         let mut batch = batch.clone();
@@ -121,7 +121,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Cuts sorted timestamps into runs of one bucket each.
+    /// Divides sorted timestamps into runs of one bucket each.
     fn cut(&mut self, times: &[i64], spec: &BucketSpec) -> Vec<(Range<usize>, i64)> {
         let Some(&first) = times.first() else { return vec![] };
         let grid = self.grid.get_or_insert_with(|| Grid::new(spec, first));
@@ -136,7 +136,7 @@ impl Partial {
         runs
     }
 
-    /// Adds the groups of a later partial.
+    /// Merges a later partial result.
     pub(crate) fn absorb(&mut self, later: Self) -> Result<()> {
         let mapping = self.groups.absorb(later.groups)?;
         let total = self.groups.len();
@@ -152,24 +152,24 @@ impl Partial {
         Ok(())
     }
 
-    /// Whether no row can change the result any more.
+    /// Whether further rows cannot change the result.
     pub(crate) fn is_complete(&self) -> bool {
         self.plan.most_groups == Some(self.groups.len())
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(crate) fn size(&self) -> usize {
         let states: usize = self.states.iter().map(|state| state.size()).sum();
         states + self.counts.capacity() * 8 + self.groups.size()
     }
 
-    /// All groups, by bucket, then by first appearance.
+    /// Returns all groups, ordered by bucket, then by first appearance.
     pub(crate) fn finish(mut self) -> Result<RecordBatch> {
         let plan = Arc::clone(&self.plan);
         if plan.is_global() && self.groups.len() == 0 {
             self.aggregate_nothing()?;
         }
-        // Group accumulators of the engine below cannot tell the type of no groups.
+        // DataFusion's group accumulators cannot determine their type without groups.
         if self.groups.len() == 0 {
             return Ok(RecordBatch::new_empty(Arc::clone(&plan.output_schema)));
         }
@@ -191,7 +191,7 @@ impl Partial {
         Ok(take_record_batch(&batch, &UInt32Array::from(order))?)
     }
 
-    /// Without keys and rows there still is one result row.
+    /// Produces the single result row of an aggregate without keys over no rows.
     fn aggregate_nothing(&mut self) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         self.groups.ensure_one();
@@ -208,14 +208,14 @@ impl Partial {
     }
 }
 
-/// Rows within FROM and TO.
+/// Returns the rows within FROM and TO.
 fn inside(times: &[i64], spec: &BucketSpec) -> Range<usize> {
     let start = spec.from.map_or(0, |from| times.partition_point(|&ts| ts < from));
     let end = spec.to.map_or(times.len(), |to| times.partition_point(|&ts| ts < to));
     start..end.max(start)
 }
 
-/// The timestamps of a batch as integers.
+/// Returns the timestamps of a batch as integers.
 pub(crate) fn timestamps(
     expr: &Arc<dyn PhysicalExpr>,
     batch: &RecordBatch,
@@ -234,7 +234,7 @@ pub(crate) fn timestamps(
     internal_err!("expected a timestamp, found {}", array.data_type())
 }
 
-/// Bucket labels as a timestamp column.
+/// Returns bucket labels as a timestamp column.
 pub(crate) fn label_column(labels: &[i64], spec: &BucketSpec) -> ArrayRef {
     if spec.nanoseconds {
         Arc::new(TimestampNanosecondArray::from(labels.to_vec()))
@@ -243,7 +243,8 @@ pub(crate) fn label_column(labels: &[i64], spec: &BucketSpec) -> ArrayRef {
     }
 }
 
-/// A batch of these columns; those whose type differs from the schema's only in form are cast.
+/// Returns a batch of these columns. Columns whose type differs from the schema only in its
+/// representation are cast.
 fn shape(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let fits = |(column, field): (ArrayRef, &Arc<arrow_schema::Field>)| -> Result<ArrayRef> {
         let wanted: &DataType = field.data_type();

@@ -1,4 +1,4 @@
-//! What SAMPLE BY and GROUP BY are asked.
+//! Description of SAMPLE BY and GROUP BY.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::groups::KeyPlan;
 use super::kept::KeptGroups;
 use crate::bucket::BucketSpec;
 
-/// The time axis over the physical input.
+/// Time axis over the physical input.
 #[derive(Debug, Clone)]
 pub(crate) struct BucketPlan {
     pub(crate) timestamp: Arc<dyn PhysicalExpr>,
@@ -23,29 +23,29 @@ pub(crate) struct AggregatePlan {
     pub(crate) function: Arc<AggregateFunctionExpr>,
     pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
-    /// How many symbols there are, when the argument is a symbol of one table column.
+    /// Number of symbols, if the argument is a symbol of one table column.
     pub(crate) symbols: Option<usize>,
 }
 
-/// Aggregates over buckets and keys. Every partition of the input is aggregated by a task of
-/// its own; the partial results, each later in time than the one before, are merged in order.
+/// Aggregates over buckets and keys. A separate task aggregates each partition of the input.
+/// Partial results are merged in partition order, which is time order.
 #[derive(Clone)]
 pub struct SampleByPlan {
     pub(crate) bucket: Option<BucketPlan>,
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) key_plan: KeyPlan,
     pub(crate) aggregates: Vec<AggregatePlan>,
-    /// As many groups as there can be, where nothing is asked of one but that it exists: no row
-    /// is read once all are found.
+    /// Maximum number of groups, if the query only needs their keys. Reading stops when all have
+    /// been found.
     pub(crate) most_groups: Option<usize>,
     pub(crate) input_schema: SchemaRef,
     pub(crate) output_schema: SchemaRef,
-    /// Where groups of the open bucket are kept between executions.
+    /// Cache for groups of the open bucket between executions, if any.
     pub(crate) kept: Option<KeptGroups>,
 }
 
 impl SampleByPlan {
-    /// Whether the result is one row, whatever the input.
+    /// Whether the result is always one row.
     pub(crate) fn is_global(&self) -> bool {
         self.bucket.is_none() && self.keys.is_empty()
     }

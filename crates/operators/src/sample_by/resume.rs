@@ -1,4 +1,4 @@
-//! Plans whose aggregation goes on from what an earlier execution left.
+//! Plans whose aggregation resumes from the state of an earlier execution.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::bucket::Alignment;
 use crate::logical::LogicalNode;
 
 impl KeptGroups {
-    /// The same plan, whose aggregation goes on from here and leaves here what it holds in the end;
-    /// `None` where its rows depend on more than the rows of one table in a bucket.
+    /// Returns the plan with an aggregation that resumes from this cache and stores its state
+    /// there. `None` if a result row depends on more than the rows of one table in a bucket.
     pub fn in_plan(&self, plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
         let (mut aggregations, mut is_plain) = (0, true);
         plan.apply(|node| {
@@ -43,7 +43,7 @@ impl KeptGroups {
     }
 }
 
-/// Whether buckets are those of a calendar, of all rows.
+/// Whether the buckets are calendar buckets over all rows.
 fn has_calendar(node: &SampleByNode) -> bool {
     node.bucket().is_some_and(|bucket| {
         let spec = &bucket.spec;

@@ -1,4 +1,4 @@
-//! Keys with few values that are known before a row is read: a slot for each combination.
+//! Keys known to have few values before any row is read: one slot per combination.
 
 use std::sync::Arc;
 
@@ -17,12 +17,13 @@ use super::accumulator::valid_runs;
 /// Marks a slot without a group.
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
-/// Slots of symbols that are worth a table; above, keys are hashed.
+/// Maximum slots if all keys are symbols; with more, keys are hashed.
 const MAX_OF_SYMBOLS: usize = 1 << 22;
-/// The same with numbers among the keys: their combinations need not be as dense as symbols.
+/// Maximum slots if some keys are integers: their combinations may be sparser than those of
+/// symbols.
 const MAX_OF_NUMBERS: usize = 1 << 17;
 
-/// A key as a digit of a slot's number: zero is null.
+/// A key as a digit of the slot number; zero means null.
 #[derive(Clone)]
 pub(crate) enum Digit {
     /// A symbol of a table.
@@ -30,29 +31,29 @@ pub(crate) enum Digit {
     Number(NearNumbers),
 }
 
-/// Numbers that are close together.
+/// Integers in a small range.
 #[derive(Clone)]
 pub(crate) struct NearNumbers {
     data_type: DataType,
     least: i64,
-    /// A power of two: one test tells of all rows of a batch whether they are near.
+    /// A power of two, so that one test of a batch tells whether all its values are in range.
     count: usize,
 }
 
 impl NearNumbers {
-    /// The greatest distance between two.
+    /// Maximum distance between two values.
     pub(crate) const MOST: u64 = (1 << 16) - 1;
-    /// A distance at which slots are worth it, however few rows there are.
+    /// Distance for which slots pay off regardless of the number of rows.
     pub(crate) const FEW: usize = 1 << 10;
 
-    /// Those from the least to the greatest one, if there are few.
+    /// Returns the range from the minimum to the maximum, if it is small.
     pub(crate) fn between(data_type: &DataType, (least, greatest): (i64, i64)) -> Option<Self> {
         let distance = u64::try_from(greatest.checked_sub(least)?).ok()?;
         let count = (distance <= Self::MOST).then(|| (distance as usize + 1).next_power_of_two());
         Some(Self { data_type: data_type.clone(), least, count: count? })
     }
 
-    /// Codes of values; `None` where one is not near.
+    /// Returns the codes of values; `None` if a value is out of range.
     fn codes(&self, values: &ArrayRef, buffer: &mut Vec<i32>) -> Option<Int32Array> {
         if let Some(booleans) = values.as_boolean_opt() {
             let codes = booleans.values().iter().map(i32::from).collect();
@@ -71,7 +72,7 @@ impl NearNumbers {
         (bits < self.count as u64).then(|| Int32Array::new(codes.into(), nulls.cloned()))
     }
 
-    /// How far values lie above the least one, and all bits of that.
+    /// Computes the distances of values from the minimum, and the bitwise OR of the distances.
     fn distances<P: ArrowPrimitiveType<Native: Native>>(
         &self,
         values: &ArrayRef,
@@ -85,7 +86,7 @@ impl NearNumbers {
         bits
     }
 
-    /// The values behind codes.
+    /// Converts codes back to values.
     fn column(&self, codes: &Int32Array) -> Result<ArrayRef> {
         let values: Int64Array = codes.unary(|code| self.least.wrapping_add(i64::from(code)));
         Ok(cast(&values, &self.data_type)?)
@@ -93,7 +94,7 @@ impl NearNumbers {
 }
 
 impl Digit {
-    /// How many values it has beside null.
+    /// Number of values, without null.
     pub(crate) fn values(&self) -> usize {
         match self {
             Self::Symbol(dictionary) => dictionary.len(),
@@ -136,19 +137,19 @@ impl Digit {
     }
 }
 
-/// How many slots there are; `None`: so many that it does not matter.
+/// Returns the number of slots; `None` on overflow.
 pub(crate) fn slots_of(digits: &[Digit]) -> Option<usize> {
     digits.iter().try_fold(1_usize, |slots, digit| slots.checked_mul(digit.values() + 1))
 }
 
-/// Whether a table of slots serves these keys.
+/// Whether these keys fit a slot table.
 pub(crate) fn fits(digits: &[Digit]) -> bool {
     let is_symbol = |digit: &Digit| matches!(digit, Digit::Symbol(_));
     let most = if digits.iter().all(is_symbol) { MAX_OF_SYMBOLS } else { MAX_OF_NUMBERS };
     slots_of(digits).is_some_and(|slots| slots <= most)
 }
 
-/// The groups of one bucket, by slot.
+/// Groups of one bucket, by slot.
 pub(super) struct SlotKeys {
     digits: Vec<Digit>,
     slots: Vec<u32>,
@@ -156,7 +157,7 @@ pub(super) struct SlotKeys {
     keys: Vec<u32>,
     /// The bucket that `slots` describes.
     bucket: Option<u32>,
-    /// Room for the codes of a batch.
+    /// Reusable buffer for the codes of a batch.
     buffer: Vec<i32>,
 }
 
@@ -174,12 +175,12 @@ impl SlotKeys {
         self.digits.iter().map(Digit::data_type).collect()
     }
 
-    /// The combined keys of the groups, which are taken away.
+    /// Takes the combined keys of the groups.
     pub(super) fn take_keys(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.keys)
     }
 
-    /// Makes the slots those of `bucket`.
+    /// Switches the slots to `bucket`.
     pub(super) fn enter(&mut self, bucket: u32, buckets: &[u32], monotone: bool) {
         if self.bucket == Some(bucket) {
             return;
@@ -195,7 +196,7 @@ impl SlotKeys {
         self.bucket = Some(bucket);
     }
 
-    /// The groups of rows of the bucket; new ones are numbered from `next` on.
+    /// Returns the groups of rows of the current bucket; new groups are numbered from `next` on.
     pub(super) fn assign(
         &mut self,
         codes: &[i32],
@@ -209,8 +210,8 @@ impl SlotKeys {
         self.keys.extend_from_slice(&sink.new_keys[found..]);
     }
 
-    /// The group of a combined key in the bucket, which is `next` if it has none yet; and whether
-    /// it had none.
+    /// Returns the group of a combined key in the current bucket, which is `next` if the key is
+    /// new, and whether the key is new.
     pub(super) fn group(&mut self, key: u32, next: u32) -> (u32, bool) {
         let slot = &mut self.slots[key as usize];
         let is_new = *slot == NO_GROUP;
@@ -221,8 +222,9 @@ impl SlotKeys {
         (*slot, is_new)
     }
 
-    /// Each row's codes, one below its combined key: those of a single key, null where it is; of
-    /// several null is a digit. `None` where a number is not among those that were known.
+    /// Returns each row's code, which is its combined key minus one. For a single key, these are
+    /// its codes, with nulls. For several keys, null is a digit. `None` if an integer is outside
+    /// the known range.
     pub(super) fn codes(&mut self, keys: &[ArrayRef]) -> Result<Option<Int32Array>> {
         if let ([key], [digit]) = (keys, self.digits.as_slice()) {
             return digit.codes(key, &mut self.buffer);
@@ -245,20 +247,20 @@ impl SlotKeys {
         Ok(Some(Int32Array::new(combined.into(), None)))
     }
 
-    /// Takes back what [`Self::codes`] has made, for the next batch.
+    /// Reuses the buffer of codes from [`Self::codes`] for the next batch.
     pub(super) fn reuse(&mut self, codes: Int32Array) {
         let (_, codes, _) = codes.into_parts();
-        // The keys of symbols are the table's.
+        // The buffer of symbol keys belongs to the table.
         self.buffer = codes.into_inner().into_vec().unwrap_or_default();
     }
 
-    /// The key columns, one row per group.
+    /// Returns the key columns, with one row per group.
     pub(super) fn columns(&self) -> Result<Vec<ArrayRef>> {
         let codes = self.split(self.keys.clone());
         self.digits.iter().zip(codes).map(|(digit, codes)| digit.column(codes)).collect()
     }
 
-    /// The symbols of some groups, by key; `None` where a key is a number.
+    /// Returns the symbols of some groups, by key; `None` if a key is an integer.
     pub(super) fn symbols_of(
         &self,
         groups: &[u32],
@@ -271,7 +273,7 @@ impl SlotKeys {
         self.digits.iter().zip(self.split(combined)).map(symbol).collect()
     }
 
-    /// Combined keys as the codes of each key.
+    /// Splits combined keys into the codes of each key.
     fn split(&self, mut combined: Vec<u32>) -> Vec<Int32Array> {
         let mut codes = Vec::with_capacity(self.digits.len());
         for digit in self.digits.iter().rev() {
@@ -288,7 +290,7 @@ impl SlotKeys {
     }
 }
 
-/// So many zeros, in this room.
+/// Returns `len` zeros in a reused buffer.
 fn zeros(buffer: &mut Vec<i32>, len: usize) -> Vec<i32> {
     let mut zeros = std::mem::take(buffer);
     zeros.clear();
@@ -296,7 +298,8 @@ fn zeros(buffer: &mut Vec<i32>, len: usize) -> Vec<i32> {
     zeros
 }
 
-/// Groups of a bucket. As long as no bucket was met again they are the last ones, or none.
+/// Returns the groups of a bucket. As long as no bucket has reappeared, they are the last groups,
+/// or none.
 fn groups_of(bucket: u32, buckets: &[u32], monotone: bool) -> Vec<usize> {
     if !monotone {
         return (0..buckets.len()).filter(|&group| buckets[group] == bucket).collect();
@@ -326,7 +329,7 @@ mod tests {
         GroupIndex::new(&KeyPlan::Slots(digits)).unwrap()
     }
 
-    /// Gives rows to the index; each one's key and group.
+    /// Adds rows to the index. Returns each row's key and group.
     fn assign(index: &mut GroupIndex, labels: Range<i64>, rows: &[Key]) -> Vec<(Key, u32)> {
         let mut runs = vec![];
         for (place, label) in labels.enumerate() {
@@ -357,7 +360,7 @@ mod tests {
         labels.into_iter().enumerate().map(key).collect()
     }
 
-    /// Numbers below a bound, from a seed (splitmix64).
+    /// Pseudorandom numbers below a bound (splitmix64).
     struct Random(u64);
 
     impl Random {
@@ -377,7 +380,8 @@ mod tests {
         Random(seed)
     }
 
-    /// An index with batches of rows whose numbers are near, or not; and the group of each key.
+    /// Returns an index over batches of rows with numbers in or out of range, and the group of each
+    /// key.
     fn filled(random: &mut Random, least: i64, first: i64) -> (GroupIndex, HashMap<Key, u32>) {
         let mut index = index((least, least + 30));
         let mut known: HashMap<Key, u32> = HashMap::new();
@@ -398,9 +402,9 @@ mod tests {
         (index, known)
     }
 
-    /// Numbers that were not known go on by hashes, in either of two indices that are merged.
+    /// Numbers outside the known range are hashed, in either of two merged indexes.
     #[test]
-    fn unknown_numbers_are_hashed() {
+    fn unknown_numbers_switch_to_hashing() {
         let mut random = random();
         for _ in 0..300 {
             let least = random.below(200) - 100;

@@ -1,4 +1,4 @@
-//! Between which integers the values of a scan's column lie.
+//! Range of the integers in a scan's column.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use tidemark_types::account;
 use super::exec::SliceScan;
 use crate::error::engine_error;
 
-/// Rows that are looked at for want of zones, at most.
+/// Maximum rows that are read for lack of zone maps.
 const MAX_WITHOUT_ZONES: usize = 1 << 20;
 
-/// The least and the greatest value of an output column, if that is quickly found and they are no
-/// further apart than `most`. Nulls are none of them.
+/// Returns the minimum and maximum non-null value of an output column. `None` if they are not
+/// quickly found, or differ by more than `most`.
 pub(crate) fn integer_bounds(
     scan: &SliceScan,
     output: usize,
@@ -38,11 +38,11 @@ pub(crate) fn integer_bounds(
             }
         }
     }
-    // Of nulls alone any bounds are those.
+    // Any bounds hold for a column of nulls.
     Ok(Some(found.0.unwrap_or_default()))
 }
 
-/// The same of rows that no file has.
+/// Returns the zone of rows that are in no file.
 fn zones_of(
     slice: &Slice,
     column: usize,
@@ -57,7 +57,7 @@ fn zones_of(
 struct Found(Option<(i64, i64)>);
 
 impl Found {
-    /// Takes a zone in; `false` if that is no use.
+    /// Merges a zone; `false` if the result is of no use.
     fn add(&mut self, zone: &Zone, most: u64) -> bool {
         let Bounds::Integer(least, greatest) = zone.bounds else { return false };
         if zone.is_null {

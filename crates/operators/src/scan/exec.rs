@@ -1,4 +1,4 @@
-//! The scan of a table: slices of mapped columns, in time order, forward or backward.
+//! Table scan: slices of mapped columns, in time order, forward or backward.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -28,20 +28,20 @@ use crate::properties::properties;
 /// The name of a scan in EXPLAIN.
 pub(super) const TABLE_SCAN: &str = "TableScanExec";
 
-/// Below this a second worker costs more than it saves.
+/// Below this, a second worker costs more than it saves.
 const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
 
-/// How a scan is divided among workers.
+/// Division of a scan among workers.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanParts {
-    /// Most parts.
+    /// Maximum number of partitions.
     pub most: usize,
-    /// Fewest rows of a part, and most rows of a batch; `None`: what is fastest.
+    /// Minimum rows of a partition and maximum rows of a batch; `None` for the fastest setting.
     pub rows: Option<NonZeroUsize>,
 }
 
 impl ScanParts {
-    /// The division that a session's options ask for.
+    /// Returns the division that the session options request.
     pub fn of(config: &SessionConfig) -> Self {
         let rows = config.get_extension::<PartRows>().map(|rows| rows.0);
         Self { most: config.target_partitions(), rows }
@@ -52,7 +52,7 @@ impl ScanParts {
         self.most.min(rows / least).max(1)
     }
 
-    /// The units, none of them longer than a batch may be.
+    /// Splits units so that none is longer than the maximum batch.
     fn cut(self, units: Vec<ScanUnit>) -> Vec<ScanUnit> {
         let Some(most) = self.rows.map(NonZeroUsize::get) else { return units };
         let pieces = |unit: ScanUnit| {
@@ -65,30 +65,30 @@ impl ScanParts {
     }
 }
 
-/// Rows of a part, among a session's settings.
+/// Session setting: rows of a partition.
 pub struct PartRows(pub NonZeroUsize);
 
-/// Scans a table. Partition `i` lies wholly before partition `i + 1` in time (after it, when
-/// backward), and every partition is in timestamp order.
+/// Scans a table. Partition `i` precedes partition `i + 1` in time (follows it if backward), and
+/// every partition is in timestamp order.
 #[derive(Debug, Clone)]
 pub struct SliceScan {
     table: Arc<TableSnapshot>,
-    /// The ranges that alone say which rows it reads, none for all; `None` where a filter of the
-    /// plan is among them.
+    /// Time ranges that determine the rows read; empty for all rows. `None` if a filter of the plan
+    /// also determines them.
     ranges: Option<Vec<TimeRange>>,
     projection: Vec<usize>,
     parts: ScanParts,
     partitions: Vec<Arc<Vec<ScanUnit>>>,
     backward: bool,
-    /// Whether it is read in one part, however many rows it has.
+    /// Whether it is read as one partition, regardless of its number of rows.
     whole: bool,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
 }
 
 impl SliceScan {
-    /// A forward scan of the rows within `ranges` (all, if there is none), in parts
-    /// of about equal size.
+    /// Creates a forward scan of the rows within `ranges` (all rows if empty), in partitions of
+    /// about equal size.
     pub fn try_new(
         table: Arc<TableSnapshot>,
         ranges: &[TimeRange],
@@ -113,12 +113,13 @@ impl SliceScan {
         })
     }
 
-    /// Whether it is cut into smaller parts than what is fastest.
+    /// Whether partitions are smaller than the fastest setting.
     pub(crate) fn is_cut_small(&self) -> bool {
         self.parts.rows.is_some()
     }
 
-    /// The same in one part: of which few rows are wanted, those of later parts need not be read.
+    /// Returns the scan as one partition. If few rows are needed, those of later partitions need
+    /// not be read.
     #[must_use]
     pub fn whole(&self) -> Self {
         let units = self.units().cloned().collect();
@@ -128,13 +129,13 @@ impl SliceScan {
         Self { partitions, whole: true, properties, ..self.clone() }
     }
 
-    /// First and last designated timestamp of each partition; `None`: it has no rows.
+    /// First and last designated timestamp of each partition; `None` if it has no rows.
     pub(crate) fn spans(&self) -> Result<Vec<Option<(i64, i64)>>> {
         self.partitions.iter().map(|units| span_of(units)).collect()
     }
 
-    /// The same with a partition for each of these spans, which has all rows of its times: a scan
-    /// that runs forward. Rows at which two spans meet are in both.
+    /// Returns a forward scan with one partition per span, which has all rows within the span. Rows
+    /// at a timestamp shared by two spans are in both.
     pub(crate) fn cut_at(&self, spans: &[Option<(i64, i64)>]) -> Result<Self> {
         let part = |span: &Option<(i64, i64)>| -> Result<_> {
             let units = match span {
@@ -150,7 +151,7 @@ impl SliceScan {
         Ok(Self { partitions, properties, ..self.clone() })
     }
 
-    /// The units with the rows from one time to another.
+    /// Returns the units restricted to a time range.
     fn units_within(&self, (first, last): (i64, i64)) -> Result<Vec<ScanUnit>> {
         let mut units = vec![];
         for unit in self.units() {
@@ -165,14 +166,15 @@ impl SliceScan {
         Ok(units)
     }
 
-    /// The same scan, which a filter of the plan has made of another.
+    /// Marks the scan as restricted by a filter of the plan.
     #[must_use]
     pub fn filtered(self) -> Self {
         Self { ranges: None, ..self }
     }
 
-    /// The scan of these rows, whatever holds for them; `None` where more than the known ranges
-    /// says what it reads, or it reads others in more than one part.
+    /// Returns the scan over the requested ranges; the predicate is ignored. `None` if the scan's
+    /// rows depend on more than the known ranges, or if other ranges would involve more than one
+    /// partition.
     pub fn reading(&self, Rows { known, ranges, .. }: Rows<'_>) -> Result<Option<Self>> {
         if self.ranges.as_deref() != Some(known) {
             return Ok(None);
@@ -183,7 +185,7 @@ impl SliceScan {
         if self.partitions.len() != 1 {
             return Ok(None);
         }
-        // As many parts as it has rows for: two are one too many.
+        // A maximum of two is enough to see that the rows need more than one partition.
         let parts = ScanParts { most: 2, ..self.parts };
         let limit = self.limit.filter(|_| !self.backward);
         let mut partitions = partitions_of(&self.table, ranges, parts, limit)?;
@@ -193,12 +195,12 @@ impl SliceScan {
         if self.backward {
             partitions = turned(&partitions, true, self.limit);
         }
-        // Of one part, too: its properties are the same.
+        // The result must also have one partition, so that its properties remain valid.
         let ranges = Some(ranges.to_vec());
         Ok((partitions.len() == 1).then(|| Self { ranges, partitions, ..self.clone() }))
     }
 
-    /// The same rows in the opposite order, at most `limit` of them.
+    /// Returns the scan in the opposite direction, with at most `limit` rows.
     #[must_use]
     pub fn reversed(&self, limit: Option<usize>) -> Self {
         let mut scan = self.clone();
@@ -211,7 +213,7 @@ impl SliceScan {
         scan
     }
 
-    /// The properties of an operator that passes on some of the columns.
+    /// Returns the properties of an operator that passes on some of the columns.
     pub fn narrowed(&self, output: &[usize]) -> Result<Arc<PlanProperties>> {
         let schema = Arc::new(self.schema().project(output)?);
         let columns: Vec<usize> = output.iter().map(|&column| self.projection[column]).collect();
@@ -219,7 +221,7 @@ impl SliceScan {
         Ok(scan_properties(&self.table, &columns, &schema, parts, self.backward))
     }
 
-    /// Whether another scan reads the same cells in the same order, in the same parts.
+    /// Whether another scan reads the same cells in the same order and the same partitions.
     pub(crate) fn reads_same(&self, other: &Self) -> bool {
         let (own, others) = (&self.partitions, &other.partitions);
         Arc::ptr_eq(&self.table, &other.table)
@@ -232,22 +234,22 @@ impl SliceScan {
             })
     }
 
-    /// The columns that are passed on.
+    /// Schema of the output columns.
     pub fn schema(&self) -> &SchemaRef {
         self.properties.equivalence_properties().schema()
     }
 
-    /// Order and partitions.
+    /// Plan properties: order and partitions.
     pub(super) fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
 
-    /// Whether the last row comes first.
+    /// Whether the last row is returned first.
     pub fn is_backward(&self) -> bool {
         self.backward
     }
 
-    /// The range of time that a filter keeps, if it does nothing else.
+    /// Returns the time range that a filter keeps, if the filter does nothing else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }
@@ -262,17 +264,17 @@ impl SliceScan {
         self.partitions.get(partition).map_or(0, |units| count(units))
     }
 
-    /// All units in scan order.
+    /// Returns all units in scan order.
     pub fn units(&self) -> impl DoubleEndedIterator<Item = &ScanUnit> {
         units_of(&self.partitions)
     }
 
-    /// The columns of the table behind the output columns.
+    /// Table columns of the output columns.
     pub fn projection(&self) -> &[usize] {
         &self.projection
     }
 
-    /// The dictionary of an output column, if it is a symbol of the table.
+    /// Returns the dictionary of an output column, if it is a symbol of the table.
     pub fn symbols(&self, output: usize) -> Option<Arc<SymbolDictionary>> {
         self.table.symbols(*self.projection.get(output)?).ok()
     }
@@ -283,7 +285,7 @@ impl SliceScan {
         timestamp.is_some() && self.projection.get(output).copied() == timestamp
     }
 
-    /// Whether an output column may hold a null.
+    /// Whether an output column may contain a null.
     pub fn has_nulls(&self, output: usize) -> bool {
         let Some(&column) = self.projection.get(output) else { return true };
         self.units().any(|unit| {
@@ -295,7 +297,8 @@ impl SliceScan {
         })
     }
 
-    /// First and last designated timestamp of the rows scanned, when `output` is that column.
+    /// Returns the first and last designated timestamp of the scanned rows, if `output` is that
+    /// column.
     pub fn time_bounds(&self, output: usize) -> Option<(i64, i64)> {
         if !self.is_timestamp(output) {
             return None;
@@ -311,7 +314,7 @@ impl SliceScan {
         Some((first.0.min(last.0), first.1.max(last.1)))
     }
 
-    /// The rows of a partition, a batch's worth at a time, in scan order.
+    /// Returns the row ranges of a partition, one batch at a time, in scan order.
     pub fn chunks(
         &self,
         partition: usize,
@@ -331,7 +334,7 @@ impl SliceScan {
         }))
     }
 
-    /// The last `count` rows before a partition, of a scan that runs forward.
+    /// Returns the last `count` rows before a partition of a forward scan.
     pub(crate) fn rows_before(&self, partition: usize, count: usize) -> Result<Vec<RecordBatch>> {
         if self.backward {
             return internal_err!("rows before those of a scan that runs backward");
@@ -350,7 +353,7 @@ impl SliceScan {
         Ok(batches)
     }
 
-    /// A partition's rows.
+    /// Returns a partition's rows.
     pub(crate) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let backward = self.backward;
         let (schema, projection) = (Arc::clone(self.schema()), self.projection.clone());
@@ -376,7 +379,7 @@ fn count(units: &[ScanUnit]) -> usize {
     units.iter().map(|unit| unit.rows.len()).sum()
 }
 
-/// First and last designated timestamp.
+/// Returns the first and last designated timestamp.
 fn span_of(units: &[ScanUnit]) -> Result<Option<(i64, i64)>> {
     let (Some(first), Some(last)) = (units.first(), units.last()) else { return Ok(None) };
     let times = first.slice.timestamps().map_err(engine_error)?;
@@ -403,7 +406,8 @@ fn truncate_front(units: &mut Vec<ScanUnit>, mut limit: usize) {
     });
 }
 
-/// Cuts a list of units into `parts` of about equal row counts, keeping order. No unit is empty.
+/// Divides a list of units into `parts` partitions of about equal row counts, in order. No unit is
+/// empty.
 fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
     let share = count(&units).div_ceil(parts).max(1);
     let mut partitions = vec![vec![]];
@@ -433,7 +437,7 @@ fn units_of(partitions: &[Arc<Vec<ScanUnit>>]) -> impl DoubleEndedIterator<Item 
     partitions.iter().flat_map(|units| units.iter())
 }
 
-/// The rows within `ranges` (all, if there is none), oldest first.
+/// Returns the rows within `ranges` (all rows if empty), oldest first.
 fn partitions_of(
     table: &TableSnapshot,
     ranges: &[TimeRange],
@@ -457,7 +461,7 @@ fn partitions_of(
     Ok(split(parts.cut(units), wanted))
 }
 
-/// The same rows in the opposite order, which is `backward`; at most `limit` of them.
+/// Returns the same rows in the opposite order, at most `limit`. `backward` is the new direction.
 fn turned(
     partitions: &[Arc<Vec<ScanUnit>>],
     backward: bool,
@@ -528,10 +532,10 @@ impl fmt::Display for SliceScan {
     }
 }
 
-/// The most ranges of time that a plan shows.
+/// Maximum number of time ranges that EXPLAIN shows.
 const SHOWN_RANGES: usize = 1_000;
 
-/// A range as EXPLAIN writes it: both ends belong to it; an open end is empty.
+/// A range as shown by EXPLAIN: both ends are included, and an open end is empty.
 struct Shown(TimeRange, TimestampUnit);
 
 impl fmt::Display for Shown {

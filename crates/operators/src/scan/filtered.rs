@@ -1,9 +1,9 @@
-//! A scan that filters: predicates are evaluated on the columns they need, the other columns are
-//! read for the rows that pass.
+//! A filtering scan. Predicates are evaluated on the columns that they need; the other columns are
+//! read only for rows that pass.
 //!
-//! A predicate on one symbol column is evaluated once (`symbol_test`); a row then costs one look at
-//! its key, whatever the predicate is. Comparisons of a number with a
-//! value are ranges, each a pass over its column (`numbers`).
+//! A predicate on one symbol column is evaluated once (`symbol_test`); each row then costs one
+//! lookup of its key, whatever the predicate. Comparisons of a number with a value become ranges,
+//! each of which is one pass over its column (`numbers`).
 
 use std::fmt;
 use std::ops::Range;
@@ -34,32 +34,32 @@ use super::time_filter;
 use super::zones::{ZoneTest, certain, stretches};
 use crate::error::engine_error;
 
-/// A filter above a scan, made one.
+/// A filter merged with the scan below it.
 #[derive(Debug, Clone)]
 pub struct FilteredScan {
     scan: SliceScan,
     predicate: Arc<dyn PhysicalExpr>,
-    /// What the one condition it was made of calls the scan's columns, where that is known.
+    /// Names of the scan's columns in the single condition that it was built from, if known.
     named: Option<DFSchemaRef>,
     tests: Arc<Tests>,
-    /// Scan columns that are passed on.
+    /// Scan columns in the output.
     output: Vec<usize>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
 }
 
-/// A conjunction, cheapest parts first.
+/// A conjunction, cheapest conditions first.
 #[derive(Debug)]
 struct Tests {
     times: Vec<TimeTest>,
     symbols: Vec<SymbolTest>,
     numbers: Vec<NumberTest>,
     others: Vec<Condition>,
-    /// What those of numbers, and others, say of whole blocks.
+    /// Zone tests of numeric and other conditions, which exclude whole blocks.
     zones: Vec<ZoneTest>,
 }
 
-/// A comparison of the designated timestamp with a value that is known when the scan runs: that of
+/// A comparison of the designated timestamp with a value known when the scan runs, such as that of
 /// a sub-query.
 #[derive(Debug)]
 struct TimeTest {
@@ -67,8 +67,8 @@ struct TimeTest {
     value: Arc<dyn PhysicalExpr>,
 }
 
-/// The properties, with the columns of the output that the predicate makes equal to others, or to a
-/// value.
+/// Adds to the properties the output columns that the predicate makes equal to each other or to a
+/// constant.
 fn with_equal_columns(
     properties: Arc<PlanProperties>,
     predicate: &Arc<dyn PhysicalExpr>,
@@ -99,8 +99,8 @@ fn with_equal_columns(
 }
 
 impl FilteredScan {
-    /// The scan's rows for which `predicate` holds, at most `fetch` of each partition.
-    /// `output`: the scan columns that are passed on.
+    /// Creates a filter of the scan's rows by `predicate`, with at most `fetch` rows per partition.
+    /// `output` are the scan columns to return.
     pub fn new(
         scan: SliceScan,
         predicate: Arc<dyn PhysicalExpr>,
@@ -122,19 +122,19 @@ impl FilteredScan {
         Self { scan, predicate, named: None, tests, output, fetch, properties }
     }
 
-    /// The same filter, made of one condition over columns with these names.
+    /// Records that the filter was built from one condition over columns with these names.
     #[must_use]
     pub fn named(self, columns: DFSchemaRef) -> Self {
         Self { named: Some(columns), ..self }
     }
 
-    /// What its condition calls the scan's columns; `None` where it was made of several.
+    /// Names of the scan's columns in its condition; `None` if it was built from several.
     pub fn names(&self) -> Option<&DFSchemaRef> {
         self.named.as_ref()
     }
 
-    /// A filter like this above another scan of the same columns, by another predicate if there is
-    /// one.
+    /// Returns the same filter above another scan of the same columns, with another predicate if
+    /// one is given.
     #[must_use]
     pub fn over(&self, scan: SliceScan, predicate: Option<Arc<dyn PhysicalExpr>>) -> Self {
         let predicate = predicate.unwrap_or_else(|| Arc::clone(&self.predicate));
@@ -143,7 +143,8 @@ impl FilteredScan {
         Self { named: self.named.clone(), ..filter }
     }
 
-    /// The same rows from the last to the first, in one part if few of them are wanted.
+    /// Returns the same rows in reverse order; with `whole`, as one partition, which suits a small
+    /// limit.
     pub fn reversed(&self, whole: bool) -> Result<Self> {
         let scan = if whole { self.scan.whole() } else { self.scan.clone() };
         let (predicate, output) = (Arc::clone(&self.predicate), self.output.clone());
@@ -151,13 +152,13 @@ impl FilteredScan {
         Ok(Self { named: self.named.clone(), ..reversed })
     }
 
-    /// The same rows in a partition for each span.
+    /// Returns the same rows with one partition per span.
     pub(crate) fn cut_at(&self, spans: &[Option<(i64, i64)>]) -> Result<Self> {
         let (predicate, output) = (Arc::clone(&self.predicate), self.output.clone());
         Self::new(self.scan.cut_at(spans)?, predicate, output, self.fetch)
     }
 
-    /// The rows of `filter` above a scan.
+    /// Merges `filter` with the scan below it.
     pub fn of(filter: &FilterExec, scan: SliceScan) -> Self {
         let output = match filter.projection() {
             Some(projection) => projection.to_vec(),
@@ -169,12 +170,12 @@ impl FilteredScan {
         Self::with_properties(scan, predicate, output, fetch, Arc::new(properties))
     }
 
-    /// Whether the same rows pass each time.
+    /// Whether the same rows pass in every execution.
     pub(crate) fn is_stable(&self) -> bool {
         !is_volatile(&self.predicate)
     }
 
-    /// Whether another filter passes the same cells in the same order.
+    /// Whether another filter returns the same cells in the same order.
     pub(crate) fn reads_same(&self, other: &Self) -> bool {
         self.output == other.output
             && self.fetch == other.fetch
@@ -182,32 +183,32 @@ impl FilteredScan {
             && self.scan.reads_same(&other.scan)
     }
 
-    /// The columns that are passed on.
+    /// Schema of the output columns.
     pub fn schema(&self) -> &SchemaRef {
         self.properties.equivalence_properties().schema()
     }
 
-    /// Order and partitions.
+    /// Plan properties: order and partitions.
     pub(super) fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
 
-    /// What has to hold.
+    /// The filter condition.
     pub(super) fn predicate(&self) -> &Arc<dyn PhysicalExpr> {
         &self.predicate
     }
 
-    /// The columns of [`Self::scan`] that are passed on.
+    /// Columns of [`Self::scan`] in the output.
     pub(crate) fn columns(&self) -> &[usize] {
         &self.output
     }
 
-    /// The scan's column behind an output column.
+    /// Returns the scan column of an output column.
     pub fn column(&self, output: usize) -> Option<usize> {
         self.output.get(output).copied()
     }
 
-    /// Rows of each partition, at most.
+    /// Maximum rows per partition, if limited.
     pub fn fetch(&self) -> Option<usize> {
         self.fetch
     }
@@ -217,7 +218,7 @@ impl FilteredScan {
         &self.scan
     }
 
-    /// Which keys of a symbol among the output columns can occur.
+    /// Returns the keys of a symbol output column that can occur, if known.
     pub(crate) fn passing_keys(&self, output: usize) -> Option<PassingKeys> {
         let column = *self.output.get(output)?;
         let mut tests = self.tests.symbols.iter().filter(|test| test.column == column);
@@ -225,18 +226,18 @@ impl FilteredScan {
         Some(tests.fold(first, |all, test| all.and(&test.passing)))
     }
 
-    /// A symbol column of the scan of which few keys can occur, and those.
+    /// Returns a symbol column of the scan for which few keys can pass, and these keys.
     pub(super) fn few_keys(&self) -> Option<(usize, &[i32])> {
         let mut tests = self.tests.symbols.iter();
         tests.find_map(|test| Some((test.column, test.passing.few()?)))
     }
 
-    /// The rows that pass, oldest first; `None` if none does.
+    /// Returns the rows that pass, oldest first; `None` if no row passes.
     pub fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
         self.passing(slice, rows)?.map(|passing| self.output(&passing)).transpose()
     }
 
-    /// Which rows pass, oldest first; `None` if none does.
+    /// Selects the rows that pass, oldest first; `None` if no row passes.
     pub(crate) fn passing<'a>(
         &'a self,
         slice: &'a Slice,
@@ -266,13 +267,13 @@ impl FilteredScan {
         Ok(Some(passing))
     }
 
-    /// What is passed on of rows.
+    /// Returns the output columns of these rows.
     pub(crate) fn output(&self, rows: &Passing<'_>) -> Result<RecordBatch> {
         rows.batch(&self.output, self.schema())
     }
 
-    /// The rows of a chunk without the blocks in which none can pass: one stretch at least, so
-    /// that others get their turn.
+    /// Returns the rows of a chunk without blocks that cannot have a match. At least one range is
+    /// returned, so that other tasks can run.
     fn stretches(&self, slice: Arc<Slice>, rows: Range<usize>) -> Vec<(Arc<Slice>, Range<usize>)> {
         if self.tests.zones.is_empty() {
             return vec![(slice, rows)];
@@ -288,7 +289,7 @@ impl FilteredScan {
         found.into_iter().map(|rows| (Arc::clone(&slice), rows)).collect()
     }
 
-    /// A partition's rows.
+    /// Returns a partition's rows.
     pub(super) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let (plan, backward) = (self.clone(), self.scan.is_backward());
         let mut room = self.fetch.unwrap_or(usize::MAX);
@@ -310,8 +311,8 @@ impl FilteredScan {
         Ok(paced(Arc::clone(self.schema()), batches))
     }
 
-    /// What `read` finds in the rows of a partition, in the order of the scan, blocks in which none
-    /// can pass left out.
+    /// Returns the results of `read` for the rows of a partition, in scan order. Blocks that cannot
+    /// have a match are skipped.
     pub(crate) fn batches<R>(
         &self,
         partition: usize,
@@ -320,7 +321,8 @@ impl FilteredScan {
     where
         R: FnMut(&Slice, Range<usize>) -> Result<Option<RecordBatch>>,
     {
-        // A chunk without rows is a batch, too: a filter that drops everything still yields.
+        // A chunk without rows is also returned, so that a filter that drops everything still
+        // yields.
         let nothing = RecordBatch::new_empty(Arc::clone(self.schema()));
         let (chunks, tested) = (self.scan.chunks(partition)?, self.clone());
         let chunks = chunks.flat_map(move |(slice, rows)| tested.stretches(slice, rows));
@@ -355,12 +357,12 @@ impl Tests {
                 others.push(Condition::new(scan, part));
             }
         }
-        // The most selective first: it may end the work on a batch.
+        // The most selective test runs first: it may drop the whole batch.
         symbols.sort_by_key(|test| test.passing.count());
         Self { times, symbols, numbers, others, zones }
     }
 
-    /// The rows whose time may pass: all that is left of others is skipped unread.
+    /// Returns the rows whose time may pass; the other rows are skipped unread.
     fn within(&self, slice: &Slice, mut rows: Range<usize>) -> Result<Range<usize>> {
         for test in &self.times {
             let times = slice.timestamps().map_err(engine_error)?;
@@ -389,7 +391,7 @@ impl TimeTest {
             .then(|| Self { op, value: Arc::clone(value) })
     }
 
-    /// The times that pass.
+    /// Returns the time range that passes.
     fn range(&self) -> Result<TimeRange> {
         let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
         let value = match self.value.evaluate(&nothing)? {
@@ -397,7 +399,7 @@ impl TimeTest {
             ColumnarValue::Array(_) => return internal_err!("one time for many rows"),
         };
         let range = value.and_then(|value| time_filter::compare(self.op, value));
-        // Null compares with no time.
+        // A comparison with null matches no time.
         Ok(range.unwrap_or(TimeRange { lo: 0, hi: 0 }))
     }
 }

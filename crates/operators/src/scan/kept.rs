@@ -1,5 +1,5 @@
-//! The rows of a batch that a filter keeps, put together: columns of numbers and symbols without a
-//! step for each row.
+//! Compacts the rows of a batch that pass a filter; columns of numbers and symbols without a step
+//! per row.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use datafusion::arrow::compute::{FilterBuilder, FilterPredicate, filter};
 use datafusion::common::Result;
 use tidemark_kernels::{Native, compact};
 
-/// The rows of `batch` whose bits are set.
+/// Returns the rows of `batch` whose bits are set.
 pub(super) fn kept_rows(batch: &RecordBatch, mask: BooleanBuffer) -> Result<RecordBatch> {
     let rows = mask.count_set_bits();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -31,11 +31,11 @@ pub(super) fn kept_rows(batch: &RecordBatch, mask: BooleanBuffer) -> Result<Reco
     Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
 }
 
-/// Which rows are kept, in the forms that columns need.
+/// The selected rows, in the forms that different columns need.
 struct Kept {
     words: Vec<u64>,
     mask: BooleanArray,
-    /// Of other columns; made once there is one.
+    /// Filter for other column types, created on first use.
     others: Option<FilterPredicate>,
 }
 
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_those_that_the_library_keeps() {
+    fn kept_rows_agree_with_the_library_filter() {
         let mut seed = 9_u64;
         let mut random = move |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -131,7 +131,7 @@ mod tests {
             });
             let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
             let batch = RecordBatch::try_new(schema, columns).unwrap();
-            // Slices begin anywhere in their buffers.
+            // Slices may begin at any offset of their buffers.
             let start = random(rows as u64 + 1) as usize;
             let batch = batch.slice(start, rows - start);
             let percent = [0, 3, 50, 97, 100][round % 5];

@@ -16,7 +16,7 @@ use super::rows::read;
 use super::symbol_test::PassingKeys;
 use crate::error::engine_error;
 
-/// What reads a table.
+/// A scan of a table.
 #[derive(Debug)]
 pub enum Scan {
     Table(SliceScan),
@@ -24,7 +24,7 @@ pub enum Scan {
 }
 
 impl Scan {
-    /// The rows that are looked at.
+    /// Returns the underlying table scan.
     pub fn table(&self) -> &SliceScan {
         match self {
             Self::Table(scan) => scan,
@@ -32,7 +32,7 @@ impl Scan {
         }
     }
 
-    /// The scan, if it passes on all rows.
+    /// Returns the scan, if it has no filter.
     pub fn unfiltered(&self) -> Option<&SliceScan> {
         match self {
             Self::Table(scan) => Some(scan),
@@ -40,7 +40,7 @@ impl Scan {
         }
     }
 
-    /// Whether it passes the same rows each time.
+    /// Whether the same rows pass in every execution.
     pub(crate) fn is_stable(&self) -> bool {
         match self {
             Self::Table(_) => true,
@@ -48,7 +48,7 @@ impl Scan {
         }
     }
 
-    /// Rows of each partition, at most, if there is a limit beside that of the rows looked at.
+    /// Maximum rows per partition, if the output is limited in addition to the rows read.
     pub fn fetch(&self) -> Option<usize> {
         match self {
             Self::Table(_) => None,
@@ -56,7 +56,7 @@ impl Scan {
         }
     }
 
-    /// The column of [`Self::table`] behind an output column.
+    /// Returns the column of [`Self::table`] of an output column.
     pub fn column(&self, output: usize) -> Option<usize> {
         match self {
             Self::Table(_) => Some(output),
@@ -64,7 +64,7 @@ impl Scan {
         }
     }
 
-    /// The keys of a symbol that can occur, where a filter leaves some of them.
+    /// Returns the keys of a symbol that can occur, if a filter restricts them.
     pub(crate) fn passing_keys(&self, output: usize) -> Option<PassingKeys> {
         match self {
             Self::Table(_) => None,
@@ -72,7 +72,7 @@ impl Scan {
         }
     }
 
-    /// A symbol column of [`Self::table`] of which few keys can occur, and those.
+    /// Returns a symbol column of [`Self::table`] for which few keys can pass, and these keys.
     fn few_keys(&self) -> Option<(usize, &[i32])> {
         match self {
             Self::Table(_) => None,
@@ -80,7 +80,7 @@ impl Scan {
         }
     }
 
-    /// Some rows of a slice, oldest first; `None` if a filter drops them all.
+    /// Returns some rows of a slice, oldest first; `None` if a filter drops all of them.
     pub fn read(&self, slice: &Slice, rows: Range<usize>) -> Result<Option<RecordBatch>> {
         match self {
             Self::Table(scan) => read(slice, scan.projection(), rows, scan.schema()).map(Some),
@@ -88,9 +88,9 @@ impl Scan {
         }
     }
 
-    /// Reads the slices from the end, as long as `take` wants more. The rows of a batch are oldest
-    /// first: they need not be turned around. Where the last row of a symbol is known, rows behind
-    /// it are not looked at.
+    /// Reads the slices from the end, as long as `take` requests more rows. Rows of a batch are
+    /// oldest first, so they need not be reversed. If a symbol's last row is known, the rows after
+    /// it are skipped.
     pub(crate) async fn read_from_end(
         &self,
         mut wanted: Wanted,
@@ -104,7 +104,7 @@ impl Scan {
         for unit in self.table().units().rev() {
             let mut rows = unit.rows.clone();
             loop {
-                // At each unit: what is known of many of them costs time as well.
+                // Checked for every unit: looking up the metadata of many units takes time too.
                 account::check().map_err(engine_error)?;
                 turns.yield_when_over().await;
                 let keys = match &wanted {
@@ -129,8 +129,8 @@ impl Scan {
         Ok(())
     }
 
-    /// The rows to be read next of those of a slice that are left, and whether they are the one
-    /// that is looked for; `None` where none of these is.
+    /// Returns the next rows to read of a slice's remaining rows, and whether they are the
+    /// requested row itself. `None` if no remaining row can match.
     fn next_from_end(
         &self,
         slice: &Slice,
@@ -155,7 +155,7 @@ impl Scan {
     }
 }
 
-/// What is wanted of a scan that is read from its end.
+/// Rows requested from a scan that is read from its end.
 pub(crate) enum Wanted {
     Nothing,
     /// Any row.

@@ -1,4 +1,4 @@
-//! Reading tables: the provider a plan names, and the scan it becomes.
+//! Table scans: the provider that plans refer to, and the scan operator.
 
 pub(crate) mod bounds;
 pub(crate) mod exec;

@@ -1,6 +1,6 @@
-//! Comparisons of a number with a value that is known when the scan runs. Each is a range, and so
-//! are those of one column together, `BETWEEN` among them: one pass over the column in vectors.
-//! `<>` is a pass of its own.
+//! Comparisons of a number with a value known when the scan runs. Each is a range. The ranges of
+//! one column, including `BETWEEN`, are combined and need one vectorised pass over the column. `<>`
+//! needs a separate pass.
 
 use std::sync::Arc;
 
@@ -24,41 +24,41 @@ use super::exec::SliceScan;
 use super::passing::Condition;
 use super::zones::{certain, compared};
 
-/// A condition of a number and a value.
+/// A comparison of a number with a value.
 #[derive(Debug)]
 pub(super) struct NumberTest {
-    /// The scan's column.
+    /// Column of the scan.
     pub(super) column: usize,
     op: Operator,
     value: Arc<dyn PhysicalExpr>,
-    /// The condition itself.
+    /// The original condition.
     condition: Condition,
 }
 
-/// Numbers that pass.
+/// Values that pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Numbers {
-    /// Those between two, both ends among them.
+    /// A closed range.
     Doubles(f64, f64),
     Integers(i64, i64),
-    /// All but one.
+    /// All values except one.
     Others {
         than: i64,
         nulls: bool,
     },
 }
 
-/// What the tests of a scan are, once their values are known.
+/// Evaluated tests of a scan, with their values known.
 #[derive(Debug, Default)]
 pub(super) struct Ranges<'a> {
-    /// The scan's columns with what passes.
+    /// Scan columns with the values that pass.
     pub(super) columns: Vec<(usize, Numbers)>,
-    /// Conditions that are no ranges after all.
+    /// Conditions that turned out not to be ranges.
     pub(super) others: Vec<&'a Condition>,
 }
 
 impl NumberTest {
-    /// The test that a predicate is.
+    /// Compiles a predicate, if it is such a comparison.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {
@@ -71,8 +71,8 @@ impl NumberTest {
         let fits = is_double || wanted.is_signed_integer() || is_timestamp(wanted);
         let same_type = value.data_type(schema).is_ok_and(|found| found == *wanted);
         let is_value = collect_columns(value).is_empty() && !is_volatile(value);
-        // Doubles are compared by functions of ours: those of `DataFusion` have an order of their
-        // own. Those that are nearly equal are equal: that is no range.
+        // Doubles are compared by functions of this project: those of `DataFusion` use a different
+        // order. Equality of doubles has a tolerance, so it is not a range.
         let is_ours = !is_double || certain(predicate).is::<ScalarFunctionExpr>();
         let orders = match op {
             Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => true,
@@ -91,7 +91,8 @@ impl NumberTest {
         (fits && is_ours && same_type && is_value && orders).then(test)
     }
 
-    /// The numbers that pass; `None` beside a null, and where the value is no number.
+    /// Returns the values that pass; `None` for a comparison with null, or with a value that is not
+    /// a number.
     fn between(&self) -> Result<Option<Numbers>> {
         if let Some(literal) = self.value.downcast_ref::<Literal>() {
             return Ok(between(self.op, literal.value()));
@@ -123,7 +124,7 @@ impl<'a> Ranges<'a> {
 }
 
 impl Numbers {
-    /// What lies in both ranges.
+    /// Returns the intersection of two ranges.
     fn and(self, other: Self) -> Option<Self> {
         match (self, other) {
             (Self::Doubles(a, b), Self::Doubles(c, d)) => Some(Self::Doubles(a.max(c), b.min(d))),
@@ -134,7 +135,7 @@ impl Numbers {
         }
     }
 
-    /// The rows of a column that pass.
+    /// Returns which rows of a column pass.
     pub(super) fn passing(self, column: &dyn Array) -> Result<BooleanBuffer> {
         let words = match (self, column.data_type()) {
             (Self::Doubles(least, greatest), DataType::Float64) => {
@@ -163,7 +164,7 @@ impl Numbers {
         })
     }
 
-    /// The integers of a column that pass.
+    /// Returns which integers of a column pass.
     fn integers<P>(self, column: &dyn Array) -> Option<Vec<u64>>
     where
         P: ArrowPrimitiveType,
@@ -183,7 +184,7 @@ impl Numbers {
             }
             Self::Doubles(..) => return None,
         };
-        // A bound that the column's type lacks is beyond all values.
+        // A bound outside the column's type lies beyond all values.
         Some(passing.unwrap_or_else(|| vec![otherwise; values.len().div_ceil(64)]))
     }
 }
@@ -200,7 +201,7 @@ fn is_within<T: PartialOrd + Copy>(value: T, least: T, greatest: T) -> bool {
     (value >= least) & (value <= greatest)
 }
 
-/// The numbers for which a comparison with a value holds.
+/// Returns the values for which a comparison holds.
 fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
     if let ScalarValue::Float64(value) = value {
         let value = value.filter(|value| value.is_finite())?;
@@ -222,7 +223,7 @@ fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
         | ScalarValue::TimestampNanosecond(value, None) => (value?, i64::MIN, i64::MAX),
         _ => return None,
     };
-    // Of two bounds the wrong way round nothing lies between.
+    // Reversed bounds are an empty range.
     let nothing = Numbers::Integers(greatest, least);
     let below = value.checked_sub(1).filter(|below| *below >= least);
     let above = value.checked_add(1).filter(|above| *above <= greatest);
@@ -231,7 +232,7 @@ fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
         Operator::LtEq => Numbers::Integers(least, value),
         Operator::Gt => above.map_or(nothing, |above| Numbers::Integers(above, greatest)),
         Operator::GtEq => Numbers::Integers(value, greatest),
-        // Beside a value that is no null both say the same.
+        // For a non-null value, both operators are the same.
         Operator::Eq | Operator::IsNotDistinctFrom => Numbers::Integers(value, value),
         Operator::NotEq => Numbers::Others { than: value, nulls: false },
         Operator::IsDistinctFrom => Numbers::Others { than: value, nulls: true },
@@ -267,8 +268,8 @@ mod tests {
         }
     }
 
-    /// The rows that pass are those for which the comparison holds; a null is distinct from a value
-    /// alone.
+    /// Checks that the passing rows are exactly those for which the comparison holds. Null passes
+    /// only IS DISTINCT FROM.
     fn check<T: PartialOrd>(
         values: &[Option<T>],
         column: &dyn Array,
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_null_there_is_no_range() {
+    fn comparisons_with_null_have_no_range() {
         assert_eq!(between(Operator::Lt, &ScalarValue::Float64(None)), None);
         assert_eq!(between(Operator::Lt, &ScalarValue::Int64(None)), None);
         assert_eq!(between(Operator::Lt, &ScalarValue::Float64(Some(f64::NAN))), None);
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_one_column_are_one() {
+    fn ranges_of_one_column_are_intersected() {
         let of = |op, value| between(op, &ScalarValue::Int64(Some(value))).unwrap();
         let both = of(Operator::GtEq, 3).and(of(Operator::Lt, 9)).unwrap();
         assert_eq!(both, Numbers::Integers(3, 8));

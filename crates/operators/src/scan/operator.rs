@@ -1,4 +1,4 @@
-//! What a scan answers as an operator.
+//! Scans as plan operators.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::kind::Scan;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 
 impl SliceScan {
-    /// As a plan.
+    /// Returns the scan as a plan.
     pub fn plan(self) -> Input {
         let schema = Arc::clone(self.schema());
         OperatorExec::plan(Scan::Table(self), vec![], &schema)
@@ -21,7 +21,7 @@ impl SliceScan {
 }
 
 impl FilteredScan {
-    /// As a plan.
+    /// Returns the scan as a plan.
     pub fn plan(self) -> Input {
         let schema = Arc::clone(self.schema());
         OperatorExec::plan(Scan::Filtered(self), vec![], &schema)
@@ -72,7 +72,7 @@ impl Operator for Scan {
     fn rows(&self, _: &[Input], _: &[Option<usize>]) -> Option<usize> {
         Some(match self {
             Self::Table(scan) => scan.row_count(),
-            // One row in five passes, for want of knowledge.
+            // Assumes that one row in five passes, for lack of statistics.
             Self::Filtered(filtered) => filtered.scan().row_count() / 5,
         })
     }

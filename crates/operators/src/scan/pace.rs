@@ -1,5 +1,5 @@
-//! How long a scan, and what is computed from its batches, runs before others get their turn and
-//! the query can be stopped. The clock decides: a batch costs microseconds or, behind a regular
+//! Limits how long a scan, including operators that run on its batches, works before it yields and
+//! checks for cancellation. The clock decides: a batch may take microseconds or, below a regular
 //! expression, a tenth of a second.
 
 use std::ops::Range;
@@ -15,20 +15,20 @@ use tidemark_storage::Slice;
 
 use super::rows::BATCH_ROWS;
 
-/// Time from one turn of the others to the next.
+/// Maximum time between two yields.
 const TURN: Duration = Duration::from_millis(10);
-/// A step that takes longer is followed by smaller ones.
+/// Steps that take longer are followed by smaller ones.
 const LONG_STEP: Duration = Duration::from_millis(20);
-/// Fewest rows of a step.
+/// Minimum rows of a step that follows a long one.
 const MIN_STEP_ROWS: usize = 4 * 1024;
-/// Rows of the first step of a scan that may end early, and how fast its steps grow.
+/// Rows of the first step of a scan that may end early, and growth factor of its steps.
 const FIRST_STEP_ROWS: usize = 1024;
 const GROWTH: usize = 4;
-/// Time to the first turn of the others, where a scan that mostly ends early goes on: its caller
-/// may have run it on a thread that others wait for.
+/// Time until the first yield of a scan that usually ends early. Its caller may run it on a thread
+/// that other tasks need.
 const FIRST_TURN: Duration = Duration::from_millis(1);
 
-/// A stream of these batches that yields by the clock.
+/// Returns a stream of these batches that yields by the clock.
 pub(crate) fn paced(
     schema: SchemaRef,
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
@@ -41,7 +41,7 @@ pub(crate) fn paced(
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
-/// Lets others have their turn, by the clock.
+/// Yields to other tasks, by the clock.
 pub(crate) struct Turns {
     since: Instant,
     length: Duration,
@@ -52,7 +52,7 @@ impl Turns {
         Self { since: Instant::now(), length: TURN }
     }
 
-    /// Turns of a scan that may end early.
+    /// Creates the time slices of a scan that may end early.
     pub(crate) fn short_at_first() -> Self {
         Self { since: Instant::now(), length: FIRST_TURN }
     }
@@ -65,19 +65,19 @@ impl Turns {
     }
 }
 
-/// How many rows are read at once.
+/// Number of rows read per step.
 pub(crate) struct Step {
     pub(crate) rows: usize,
     most_rows: usize,
 }
 
 impl Step {
-    /// Few at first: what is looked for from the end of a table is mostly found soon.
+    /// Starts with few rows: a search from the end of a table usually ends soon.
     pub(crate) fn short_at_first() -> Self {
         Self { rows: FIRST_STEP_ROWS, most_rows: BATCH_ROWS }
     }
 
-    /// Says how long the last one took.
+    /// Adapts the step to the time that the last one took.
     pub(crate) fn took(&mut self, time: Duration) {
         if time > LONG_STEP {
             self.most_rows = (self.rows / 4).max(MIN_STEP_ROWS);
@@ -91,7 +91,7 @@ impl Step {
 /// Rows of a slice.
 type Chunk = (Arc<Slice>, Range<usize>);
 
-/// The chunks of a scan in smaller steps once one took long.
+/// Divides the chunks of a scan into smaller steps after a step took long.
 pub(crate) struct Steps<I> {
     chunks: I,
     backward: bool,
@@ -109,7 +109,7 @@ impl<I: Iterator<Item = Chunk>> Steps<I> {
         }
     }
 
-    /// Says how long the last step took.
+    /// Records the time that the last step took.
     pub(crate) fn took(&mut self, time: Duration) {
         self.step.took(time);
     }

@@ -1,5 +1,5 @@
-//! Rows of a slice that pass what was tested so far. Their cells are copied when they are asked
-//! for, those of a column alone: what passes no further test is never copied.
+//! Rows of a slice that have passed all tests so far. Cells are copied on demand, one column at a
+//! time, so the cells of rows that fail a later test are never copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use super::kept::kept_rows;
 use super::rows::read;
 use crate::error::engine_error;
 
-/// When fewer than one row in this many is left, the remaining conditions see only those.
+/// If fewer than one row in this many remains, the remaining conditions are evaluated on the
+/// remaining rows only.
 const SPARSE: usize = 8;
 
 /// The rows of a slice that pass.
@@ -29,31 +30,31 @@ pub(crate) struct Passing<'a> {
     scan: &'a SliceScan,
     slice: &'a Slice,
     rows: Range<usize>,
-    /// Which of the rows pass; `None`: all.
+    /// Whether each row passes; `None` if all pass.
     mask: Option<BooleanBuffer>,
     count: usize,
 }
 
 impl<'a> Passing<'a> {
-    /// Before anything is tested.
+    /// Starts with all rows.
     pub(super) fn all(scan: &'a SliceScan, slice: &'a Slice, rows: Range<usize>) -> Self {
         let count = rows.len();
         Self { scan, slice, rows, mask: None, count }
     }
 
-    /// How many pass.
+    /// Number of rows that pass.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    /// The cells of a column of the scan, of all rows that were there at first.
+    /// Returns the cells of a scan column, for all initial rows.
     pub(super) fn cells(&self, column: usize) -> Result<ArrayRef> {
         let column = [self.scan.projection()[column]];
         let cells = self.slice.columns(&column, self.rows.clone()).map_err(engine_error)?;
         cells.into_iter().next().ok_or_else(|| internal_datafusion_err!("a column without cells"))
     }
 
-    /// Takes one more test of all rows; whether any is left.
+    /// Applies a test result for all initial rows. Returns whether any row remains.
     pub(super) fn narrow(&mut self, found: BooleanBuffer) -> bool {
         let both = match self.mask.take() {
             Some(before) => &before & &found,
@@ -64,7 +65,7 @@ impl<'a> Passing<'a> {
         self.count > 0
     }
 
-    /// Takes one more test of the rows that pass; whether any is left.
+    /// Applies a test result for the remaining rows. Returns whether any row remains.
     pub(crate) fn keep(&mut self, kept: BooleanBuffer) -> bool {
         let found = match &self.mask {
             Some(mask) => spread(mask, &kept),
@@ -73,7 +74,7 @@ impl<'a> Passing<'a> {
         self.narrow(found)
     }
 
-    /// Takes one more condition; whether any row is left.
+    /// Applies a condition. Returns whether any row remains.
     pub(super) fn test(&mut self, condition: &Condition) -> Result<bool> {
         let is_sparse = self.count * SPARSE < self.rows.len();
         let Condition { columns, schema, .. } = condition;
@@ -83,14 +84,14 @@ impl<'a> Passing<'a> {
         Ok(if is_sparse { self.keep(found) } else { self.narrow(found) })
     }
 
-    /// Columns of the scan, of all rows that were there at first; nothing is copied.
+    /// Returns scan columns for all initial rows, without copying.
     fn whole(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
         let projection: Vec<usize> =
             columns.iter().map(|&column| self.scan.projection()[column]).collect();
         read(self.slice, &projection, self.rows.clone(), schema)
     }
 
-    /// Columns of the scan, of the rows that pass.
+    /// Returns scan columns for the rows that pass.
     pub(crate) fn batch(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
         let batch = self.whole(columns, schema)?;
         match &self.mask {
@@ -99,14 +100,14 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// A column of the scan, of the rows that pass.
+    /// Returns a scan column for the rows that pass.
     pub(crate) fn column(&self, column: usize) -> Result<ArrayRef> {
         let schema = Arc::new(self.scan.schema().project(&[column])?);
         Ok(Arc::clone(self.batch(&[column], &schema)?.column(0)))
     }
 }
 
-/// The bits of `kept` in the places of the set bits of `mask`.
+/// Spreads the bits of `kept` over the positions of the set bits of `mask`.
 fn spread(mask: &BooleanBuffer, kept: &BooleanBuffer) -> BooleanBuffer {
     let (mut kept, mut before) = (kept.set_indices().peekable(), 0);
     let words = mask.bit_chunks().iter_padded().map(|mut word| {
@@ -124,11 +125,11 @@ fn spread(mask: &BooleanBuffer, kept: &BooleanBuffer) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(words.collect::<Vec<u64>>()), 0, mask.len())
 }
 
-/// What has to hold for a row, over the columns that it reads alone.
+/// A condition over only the columns that it reads.
 #[derive(Debug)]
 pub(super) struct Condition {
     expression: Arc<dyn PhysicalExpr>,
-    /// The scan's columns.
+    /// Columns of the scan.
     columns: Vec<usize>,
     schema: SchemaRef,
 }
@@ -162,7 +163,7 @@ impl Condition {
         Ok(Self { expression, columns, schema })
     }
 
-    /// For which rows of its columns it holds.
+    /// Returns for which rows the condition holds.
     fn holds(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         let found = self.expression.evaluate(batch)?.into_array(batch.num_rows())?;
         let Some(found) = found.as_boolean_opt() else {
@@ -178,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bits_are_spread_over_the_set_ones() {
+    fn kept_bits_are_spread_over_the_set_bits_of_the_mask() {
         let mut seed = 9_u64;
         let mut random = move |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -191,7 +192,7 @@ mod tests {
                 (0..len).map(|_| random(100) < percent).collect()
             };
             let mask = bits(rows + start, percent);
-            // Slices begin anywhere in their buffers.
+            // Slices may begin at any offset of their buffers.
             let sliced = BooleanBuffer::from(mask.clone()).slice(start, rows);
             let kept = bits(sliced.count_set_bits(), 40);
             let mut left = kept.iter();

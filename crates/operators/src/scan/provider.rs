@@ -1,4 +1,4 @@
-//! A table of one snapshot as `DataFusion`'s planner sees it.
+//! `DataFusion` table provider for a table of one snapshot.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::exec::{ScanParts, SliceScan};
 use super::time_filter;
 use crate::error::check_stop;
 
-/// Name of the column of row identifiers; no column of a table can be called so.
+/// Name of the row identifier column. No table column can have this name.
 pub const ROW_ID: &str = "\u{1}row";
 
-/// No time: a scan without ranges would read all rows.
+/// An empty range: a scan without ranges would read all rows.
 const NEVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MIN };
 
-/// A table as one snapshot holds it, optionally only within some ranges of time.
+/// A table of one snapshot, optionally restricted to time ranges.
 pub struct SnapshotTable {
     table: Arc<TableSnapshot>,
     ranges: Vec<TimeRange>,
@@ -35,11 +35,12 @@ impl fmt::Debug for SnapshotTable {
 }
 
 impl SnapshotTable {
-    /// A provider of all rows of `table`.
+    /// Creates a provider of all rows of `table`.
     pub fn new(table: Arc<TableSnapshot>) -> Self {
         let definition = table.schema();
         let fields = definition.columns.iter().enumerate().map(|(index, column)| {
-            // The designated timestamp has no nulls: its order then needs no rule for them.
+            // The designated timestamp is never null, so its order does not depend on the position
+            // of nulls.
             let nullable = column.sql_type.is_nullable() && definition.timestamp != Some(index);
             Field::new(&column.name, column.sql_type.arrow_type(), nullable)
         });
@@ -47,14 +48,14 @@ impl SnapshotTable {
         Self { table, ranges: Vec::new(), schema }
     }
 
-    /// The rows within `ranges` alone: sorted, disjoint, in the designated timestamp's unit. No
+    /// Restricts the table to `ranges`: sorted, disjoint, in the designated timestamp's unit. No
     /// range means all rows.
     #[must_use]
     pub fn within(&self, ranges: Vec<TimeRange>) -> Self {
         Self { table: Arc::clone(&self.table), ranges, schema: Arc::clone(&self.schema) }
     }
 
-    /// Those of its rows that lie within one of `ranges`: sorted, disjoint.
+    /// Restricts the table further to `ranges`, which are sorted and disjoint.
     #[must_use]
     pub fn narrowed(&self, ranges: &[TimeRange]) -> Self {
         let known: &[TimeRange] =
@@ -63,13 +64,13 @@ impl SnapshotTable {
         self.within(if both.is_empty() { vec![NEVER] } else { both })
     }
 
-    /// Other rows of the same table under the same definition.
+    /// Returns a provider of other rows of the same table with the same definition.
     #[must_use]
     pub fn over(&self, table: Arc<TableSnapshot>) -> Self {
         Self { table, ranges: self.ranges.clone(), schema: Arc::clone(&self.schema) }
     }
 
-    /// The same rows with their identifiers in one more column, [`ROW_ID`].
+    /// Adds a column with row identifiers, [`ROW_ID`].
     #[must_use]
     pub fn with_row_ids(mut self) -> Self {
         let mut fields: Vec<_> = self.schema.fields().iter().cloned().collect();
@@ -78,22 +79,22 @@ impl SnapshotTable {
         self
     }
 
-    /// The table's snapshot.
+    /// The snapshot of the table.
     pub fn table(&self) -> &Arc<TableSnapshot> {
         &self.table
     }
 
-    /// The ranges of time it is read within: sorted, disjoint; none means all of it.
+    /// The time ranges it is restricted to: sorted, disjoint; empty for all rows.
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
     }
 
-    /// The range of time that a filter keeps, if it does nothing else.
+    /// Returns the time range that a filter keeps, if the filter does nothing else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }
 
-    /// A scan of these columns, and of the rows within all of `times`.
+    /// Creates a scan of these columns, and of the rows within all of `times`.
     pub fn plan(
         &self,
         projection: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Rows of a table's slices: which ones, and their cells as batches.
+//! Row ranges of a table's slices, and their cells as batches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tidemark_storage::{Slice, TimeRange};
 use crate::bounded::bytes::{has_lists, without_others};
 use crate::error::engine_error;
 
-/// Rows per batch: large enough to drown per-batch costs, small enough for the second-level
-/// cache and for quick cancellation.
+/// Rows per batch: enough to amortise the cost per batch, few enough for the second-level cache and
+/// for quick cancellation.
 pub(crate) const BATCH_ROWS: usize = 64 * 1024;
 
 /// Some rows of one slice.
@@ -25,28 +25,28 @@ pub struct ScanUnit {
     pub rows: Range<usize>,
 }
 
-/// What a plan reads of its table.
+/// A restriction of the rows that a plan reads from its table.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
-    /// The ranges it read by, none for all.
+    /// The ranges it was planned with; empty for all rows.
     pub known: &'a [TimeRange],
-    /// The ranges it is to read by.
+    /// The ranges it should read.
     pub ranges: &'a [TimeRange],
-    /// What is to hold for its rows; `None`: what it was before.
+    /// The condition on its rows; `None` leaves it unchanged.
     pub predicate: Option<Test<'a>>,
 }
 
-/// What is to hold for rows.
+/// A condition on rows.
 #[derive(Debug, Clone, Copy)]
 pub enum Test<'a> {
-    /// By the names of columns.
+    /// Refers to columns by name.
     Named(&'a Expr),
-    /// Over the scan's columns.
+    /// Refers to the scan's columns.
     Lowered(&'a Arc<dyn PhysicalExpr>),
 }
 
-/// The cells of some rows as a batch; nothing is copied. Lists come without the elements of other
-/// rows: Arrow allocates for all of them where it takes rows.
+/// Returns the cells of some rows as a batch, without copying. Lists are reduced to the elements of
+/// these rows, because Arrow allocates for all elements when it selects rows.
 pub(crate) fn read(
     slice: &Slice,
     projection: &[usize],
@@ -59,7 +59,7 @@ pub(crate) fn read(
     if has_lists(schema.fields()) { without_others(&batch) } else { Ok(batch) }
 }
 
-/// Rows in the opposite order.
+/// Returns the rows in the opposite order.
 pub(crate) fn reverse(batch: &RecordBatch) -> Result<RecordBatch> {
     let indices = UInt32Array::from_iter_values((0..batch.num_rows() as u32).rev());
     Ok(take_record_batch(batch, &indices)?)

@@ -1,5 +1,6 @@
-//! Conditions on one symbol column: which keys pass. Those that name their symbols are looked up,
-//! however many symbols there are; any other is evaluated once, over the column's dictionary.
+//! Conditions on one symbol column, as the set of keys that pass. Conditions that name their
+//! symbols are looked up, regardless of the number of symbols. Others are evaluated once over the
+//! column's dictionary.
 
 use std::sync::Arc;
 
@@ -21,20 +22,20 @@ use tidemark_types::SYMBOL_EQUAL;
 
 use super::exec::SliceScan;
 
-/// So many keys are compared with each row's one after the other.
+/// Maximum number of keys that are compared with each row's key one after the other.
 const FEW: usize = 8;
 
-/// Which keys of a symbol column pass.
+/// Keys of a symbol column that pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PassingKeys {
-    /// These, different ones, and null or not.
+    /// These distinct keys, and null if `null` is set.
     Few { keys: Vec<i32>, null: bool },
-    /// A flag for each; the last one is that of null.
+    /// One flag per key; the last one is for null.
     Flags(Vec<bool>),
 }
 
 impl PassingKeys {
-    /// How many pass.
+    /// Number of keys that pass.
     pub(super) fn count(&self) -> usize {
         match self {
             Self::Few { keys, null } => keys.len() + usize::from(*null),
@@ -42,7 +43,7 @@ impl PassingKeys {
         }
     }
 
-    /// Those that pass, if they are few and null is not among them.
+    /// Returns the keys that pass, if they are few and do not include null.
     pub(super) fn few(&self) -> Option<&[i32]> {
         match self {
             Self::Few { keys, null: false } => Some(keys),
@@ -64,7 +65,7 @@ impl PassingKeys {
         }
     }
 
-    /// Those that pass both.
+    /// Returns the keys that pass both.
     pub(super) fn and(self, other: &Self) -> Self {
         match (self, other) {
             (Self::Few { keys, null }, other) => other.of_few(keys, null),
@@ -76,13 +77,13 @@ impl PassingKeys {
         }
     }
 
-    /// Those of a few keys that pass.
+    /// Returns which of a few keys pass.
     fn of_few(&self, mut keys: Vec<i32>, null: bool) -> Self {
         keys.retain(|&key| self.passes(key));
         Self::Few { keys, null: null && self.passes_null() }
     }
 
-    /// Those that a predicate names, if it names all that pass.
+    /// Returns the keys that a predicate names, if it names all keys that pass.
     fn named(symbols: &SymbolDictionary, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (mut keys, mut null) = (Vec::new(), false);
         let mut left = vec![predicate];
@@ -112,11 +113,11 @@ impl PassingKeys {
     }
 }
 
-/// The symbol that a predicate compares its column with; `None` for null.
+/// Symbol with which a predicate compares its column; `None` for null.
 struct Named<'a>(Option<&'a str>);
 
 impl<'a> Named<'a> {
-    /// `None`: it compares a column with no text, or does something else.
+    /// Returns `None` if the predicate is not a comparison of a column with a string.
     fn by(predicate: &'a Arc<dyn PhysicalExpr>) -> Option<Self> {
         if let Some(is_null) = predicate.downcast_ref::<IsNullExpr>() {
             return is_null.arg().is::<Column>().then_some(Self(None));
@@ -135,8 +136,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// A condition with other symbols in the place of texts that stand for them; `None` where such a
-/// text is anything but what a symbol column is compared with.
+/// Replaces placeholder strings in a condition with other symbols. `None` if a placeholder is used
+/// other than in a comparison with a symbol column.
 pub fn renamed<'n>(
     expr: &Arc<dyn PhysicalExpr>,
     names: &mut dyn FnMut(&str) -> Option<&'n str>,
@@ -169,13 +170,13 @@ pub fn renamed<'n>(
 /// A condition on a symbol column.
 #[derive(Debug)]
 pub(super) struct SymbolTest {
-    /// The scan's column.
+    /// Column of the scan.
     pub(super) column: usize,
     pub(super) passing: PassingKeys,
 }
 
 impl SymbolTest {
-    /// The test that a predicate is, when it depends on one symbol column and nothing else.
+    /// Compiles a predicate, if it depends only on one symbol column.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let columns = collect_columns(predicate);
         let mut columns = columns.iter();
@@ -185,16 +186,16 @@ impl SymbolTest {
         if let Some(passing) = PassingKeys::named(&symbols, predicate) {
             return Some(Self { column: index, passing });
         }
-        // With more symbols than rows, looking at the rows is less work.
+        // With more symbols than rows, evaluating the rows costs less.
         if is_volatile(predicate) || symbols.len() > scan.row_count() {
             return None;
         }
-        // What fails on a symbol that no row has must not fail the query.
+        // An error for a symbol that no row has must not fail the query.
         let flags = evaluate_on(&symbols, column.name(), predicate).ok()?;
         Some(Self { column: index, passing: PassingKeys::Flags(flags) })
     }
 
-    /// Which of these cells pass.
+    /// Returns which of these cells pass.
     pub(super) fn evaluate(&self, cells: &[ArrayRef]) -> Result<BooleanBuffer> {
         let symbols = cells.first().and_then(|cells| cells.as_dictionary_opt::<Int32Type>());
         let symbols = symbols.ok_or_else(|| internal_datafusion_err!("expected a symbol"))?;
@@ -221,7 +222,7 @@ fn matching_few(codes: &[i32], keys: &[i32]) -> Vec<u64> {
         [first, ..] => {
             let mut all = [first; FEW];
             all[..keys.len()].copy_from_slice(keys);
-            // Without branches: all are compared at once.
+            // Without branches, all keys are compared together.
             matching(codes, |code| all.iter().filter(|&&key| key == code).count() > 0)
         }
     }
@@ -236,7 +237,7 @@ fn matching_flags(codes: &[i32], flags: &[bool]) -> Vec<u64> {
     }
 }
 
-/// The predicate's answers for every symbol, then for null.
+/// Evaluates the predicate for every symbol, then for null.
 fn evaluate_on(
     symbols: &SymbolDictionary,
     name: &str,
@@ -267,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_pass_both_conditions() {
+    fn and_returns_the_keys_that_pass_both_conditions() {
         let few = |keys: &[i32], null| PassingKeys::Few { keys: keys.to_vec(), null };
         let flags = PassingKeys::Flags(vec![true, false, true, true]);
         assert_eq!(few(&[0, 1, 2], true).and(&flags), few(&[0, 2], true));
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn few_keys_match_as_flags_do() {
+    fn matching_few_keys_agrees_with_matching_flags() {
         let codes: Vec<i32> = (0..300).map(|row| row * 7 % 23).collect();
         for count in 0..=FEW {
             let keys: Vec<i32> = (0..count as i32).map(|key| key * 3).collect();

@@ -1,16 +1,18 @@
-//! Comparisons of the designated timestamp with constants, as ranges of time.
+//! Converts comparisons of the designated timestamp with constants into time ranges.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
 use tidemark_storage::{TableSnapshot, TimeRange};
 
-/// The range of a table's designated timestamp that a filter keeps, if it does nothing else.
+/// Returns the range of the designated timestamp that a filter keeps, if the filter does nothing
+/// else.
 pub(crate) fn range_in(table: &TableSnapshot, filter: &Expr) -> Option<TimeRange> {
     let definition = table.schema();
     range_of(filter, &definition.columns.get(definition.timestamp?)?.name)
 }
 
-/// The range that a comparison `timestamp op constant` keeps; `None` for any other expression.
+/// Returns the range that a comparison or BETWEEN of the timestamp with constants keeps; `None` for
+/// any other expression.
 fn range_of(filter: &Expr, timestamp: &str) -> Option<TimeRange> {
     match filter {
         Expr::BinaryExpr(binary) => {
@@ -43,7 +45,7 @@ fn constant(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// A timestamp as an integer.
+/// Returns a timestamp as an integer.
 pub(super) fn instant(value: &ScalarValue) -> Option<i64> {
     match value {
         ScalarValue::TimestampMicrosecond(value, None)
@@ -52,7 +54,7 @@ pub(super) fn instant(value: &ScalarValue) -> Option<i64> {
     }
 }
 
-/// The range of times that compare so with a value.
+/// Returns the times for which a comparison with a value holds.
 pub(super) fn compare(op: Operator, value: i64) -> Option<TimeRange> {
     let after = value.saturating_add(1);
     let (lo, hi) = match op {

@@ -1,5 +1,5 @@
-//! Comparisons of a number with a constant, for whole blocks of a table: those in which no row can
-//! pass are not read.
+//! Tests comparisons of a number with a constant for whole blocks of a table. Blocks without a
+//! possible match are not read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,13 +15,14 @@ use super::exec::SliceScan;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Doubles that are closer may compare as equal.
+/// Doubles that differ by less may compare as equal.
 const TOLERANCE: f64 = 1e-9;
 
-/// A condition that holds for no null: a column is less than, greater than or equal to a constant.
+/// A condition that never holds for null: a column is less than, greater than or equal to a
+/// constant.
 #[derive(Debug)]
 pub(super) struct ZoneTest {
-    /// The scan's column.
+    /// Column of the scan.
     column: usize,
     op: Operator,
     value: Value,
@@ -34,7 +35,7 @@ enum Value {
 }
 
 impl ZoneTest {
-    /// The test that a predicate is.
+    /// Compiles a predicate, if it is such a comparison.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {
@@ -60,7 +61,7 @@ impl ZoneTest {
 
     /// Whether a row of the zone may pass.
     fn may_hold(&self, zone: &Zone) -> bool {
-        // What is known of the least and the greatest row beside the constant.
+        // Whether the minimum may lie below the constant, and the maximum above it.
         let (least_below, greatest_above) = match (zone.bounds, &self.value) {
             (Bounds::Double(least, greatest), Value::Double(value)) => {
                 let near = TOLERANCE.max(value.abs() * f64::EPSILON);
@@ -81,7 +82,7 @@ impl ZoneTest {
     }
 }
 
-/// What has to be true, rather than null, for a condition to hold.
+/// Returns the condition inside `condition IS NOT DISTINCT FROM true`, or the predicate itself.
 pub(super) fn certain(predicate: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExpr> {
     let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() else { return predicate };
     let right = comparison.right().downcast_ref::<Literal>();
@@ -90,13 +91,13 @@ pub(super) fn certain(predicate: &Arc<dyn PhysicalExpr>) -> &Arc<dyn PhysicalExp
     if is_certain { comparison.left() } else { predicate }
 }
 
-/// The two sides of a comparison of numbers.
+/// Returns the two sides of a numeric comparison.
 pub(super) fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
     if let Some(comparison) = predicate.downcast_ref::<BinaryExpr>() {
         return Some((comparison.left(), *comparison.op(), comparison.right()));
     }
     let call = predicate.downcast_ref::<ScalarFunctionExpr>()?;
-    // The names of `DOUBLE_COMPARISONS` among the functions.
+    // Function names of `DOUBLE_COMPARISONS`.
     let op = match call.name() {
         "double_less" => Operator::Lt,
         "double_less_or_equal" => Operator::LtEq,
@@ -109,7 +110,7 @@ pub(super) fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
     Some((left, op, right))
 }
 
-/// The rows of a slice in which each of the tests may hold, in stretches.
+/// Returns the row ranges of a slice in which every test may hold.
 pub(super) fn stretches(
     tests: &[ZoneTest],
     scan: &SliceScan,
@@ -125,7 +126,7 @@ pub(super) fn stretches(
     stretches
 }
 
-/// The blocks of some rows of which a column, one of the table, may have what is looked for.
+/// Returns the blocks of some rows in which a table column may have a match.
 pub(crate) fn blocks(
     slice: &Slice,
     column: usize,
@@ -137,7 +138,7 @@ pub(crate) fn blocks(
     joined(left.map(|(rows, _)| rows))
 }
 
-/// Rows that follow each other as one range.
+/// Merges adjacent row ranges.
 fn joined(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = vec![];
     for rows in ranges {

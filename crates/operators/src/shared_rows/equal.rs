@@ -1,4 +1,5 @@
-//! Whether two plans make the same rows, where that is cheap to see: groups of a table's rows.
+//! Compares plans whose rows are groups of a table's rows: tells whether two of them return the
+//! same rows, if that is cheap to determine.
 
 use std::sync::Arc;
 
@@ -10,24 +11,24 @@ use crate::plan_node::PlanNode;
 use crate::sample_by::plan::{AggregatePlan, SampleByPlan};
 use crate::scan::kind::Scan;
 
-/// The fewest rows of a table whose groups are worth sharing.
+/// Minimum rows of a table for which sharing groups pays off.
 const MIN_ROWS: usize = 128 * 1024;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Whether a plan makes groups of a table's rows, always the same, and works for it.
+/// Whether a plan groups a table's rows deterministically and costs enough to be shared.
 pub(super) fn is_worth_sharing(plan: &Input) -> bool {
     let PlanNode::Operator(operator) = PlanNode::of(plan.as_ref()) else { return false };
     let Some((groups, [input])) = operator.downcast::<SampleByPlan>() else { return false };
     groups.kept.is_none() && is_certain(groups) && has_rows(input)
 }
 
-/// Whether an operator computes the same of the same rows.
+/// Whether an operator always computes the same result from the same rows.
 fn is_certain(operator: &impl Operator) -> bool {
     !operator.expressions().into_iter().any(is_volatile)
 }
 
-/// Whether the rows are those of a table, as they are or projected, and many.
+/// Whether the input is a large number of table rows, possibly projected.
 fn has_rows(plan: &Input) -> bool {
     match PlanNode::of(plan.as_ref()) {
         PlanNode::Cooperative => only_child(plan).is_some_and(has_rows),
@@ -43,7 +44,7 @@ fn has_rows(plan: &Input) -> bool {
     }
 }
 
-/// Whether two plans make the same rows in the same order. `false` says nothing.
+/// Whether two plans are known to return the same rows in the same order. `false` means unknown.
 pub(super) fn are_same(left: &Input, right: &Input) -> bool {
     match (PlanNode::of(left.as_ref()), PlanNode::of(right.as_ref())) {
         (PlanNode::Cooperative, _) => only_child(left).is_some_and(|left| are_same(left, right)),

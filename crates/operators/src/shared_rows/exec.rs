@@ -1,6 +1,6 @@
-//! How rows are shared: the first of their readers begins a task that makes them, and all read
-//! what it has made. Where memory cannot hold them, each reader makes its own, but for rows that
-//! would be others.
+//! Execution of shared rows. The first reader starts a task that computes the rows, and all readers
+//! use its result. If the rows do not fit in memory, each reader computes them again, unless they
+//! would differ each time.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -28,46 +28,47 @@ use crate::operator::{
 };
 use crate::properties::properties;
 
-/// Different groups of a plan that are looked for, at most.
+/// Maximum number of distinct groupings of a plan that are searched for duplicates.
 const MAX_GROUPS: usize = 32;
 
-/// Rows of a plan that others may make at the same time.
+/// Rows of a plan that several readers share.
 #[derive(Clone, Default)]
 pub struct SharedRows {
     made: Arc<Mutex<Vec<Making>>>,
-    /// Made anew they would be others: every reader waits for these.
+    /// Whether the rows would differ if computed again, so that every reader waits for the same
+    /// ones.
     once: bool,
 }
 
-/// The rows of one reader, which others read as well.
+/// Rows that one reader has started to compute and others read as well.
 struct Making {
-    /// Of this execution alone: a kept plan runs many times, also at once.
+    /// Limits the entry to one execution: a cached plan runs many times, also concurrently.
     context: Weak<TaskContext>,
     input: Weak<dyn ExecutionPlan>,
     rows: WeakShared<Rows>,
 }
 
-/// `None`: there is no room for them.
+/// `None` if the rows do not fit in memory.
 type Rows = BoxFuture<'static, std::result::Result<Option<Arc<HeldRows>>, Arc<DataFusionError>>>;
 
 struct HeldRows {
     batches: Vec<RecordBatch>,
-    /// Given back when the last reader is gone.
+    /// Released with the last reader.
     _memory: MemoryReservation,
 }
 
 impl SharedRows {
-    /// Rows that nothing makes a second time.
+    /// Creates rows that are computed only once.
     pub(super) fn once() -> Self {
         Self { once: true, ..Self::default() }
     }
 
-    /// Whether these are the rows of the other.
+    /// Whether both share the same rows.
     pub(super) fn are(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.made, &other.made)
     }
 
-    /// The plan with those groups shared that it has more than once.
+    /// Shares the groupings that occur more than once in a plan.
     pub fn in_plan(plan: Input) -> Result<Input> {
         let mut found: Vec<(Input, usize)> = vec![];
         plan.apply(|node| {
@@ -98,13 +99,13 @@ impl SharedRows {
         .data()
     }
 
-    /// The rows that are being made in this execution, or are from now on.
+    /// Returns the rows being computed in this execution, or starts computing them.
     fn making(&self, run: &Run) -> Shared<Rows> {
         let (context, input) = (Arc::downgrade(&run.context), &run.inputs[0]);
         let mut made = self.made.lock();
         made.retain(|making| making.context.strong_count() > 0);
         let known = made.iter().filter(|making| making.context.ptr_eq(&context));
-        // Values may have been put in the place of others since the plan was made.
+        // Values in the plan may have been replaced since it was made.
         let mut known = known.filter(|making| {
             self.once || making.input.upgrade().is_some_and(|other| are_same(&other, input))
         });
@@ -113,7 +114,8 @@ impl SharedRows {
         }
         let (context_of_work, memory) = (Arc::clone(&run.context), run.memory());
         let work = hold(Arc::clone(input), context_of_work, memory, self.once);
-        // A task of its own: a reader that waits for another one's rows waits for no reader.
+        // Runs as a separate task, so that waiting readers do not depend on the progress of another
+        // reader.
         let work = async {
             let held = SpawnedTask::spawn(work).join().await.map_err(join_error);
             held.and_then(|held| held).map_err(Arc::new)
@@ -126,7 +128,8 @@ impl SharedRows {
     }
 }
 
-/// All rows of a plan, if memory holds them. `must`: it is an error where it does not.
+/// Reads all rows of a plan into memory. If they do not fit, returns `None`, or an error with
+/// `must`.
 async fn hold(
     input: Input,
     context: Arc<TaskContext>,
@@ -162,7 +165,7 @@ impl Operator for SharedRows {
         Facts {
             name: "SharedRowsExec",
             memory: Some("SharedRows"),
-            // An order that one reader wants must not change the rows of the others.
+            // An order requested by one reader must not change the rows of the others.
             keeps: Keeps { rows: !self.once, ..Keeps::NOTHING },
             work: Work::Inputs,
             suits_any_rows: false,
@@ -183,7 +186,7 @@ impl Operator for SharedRows {
         vec![Distribution::SinglePartition]
     }
 
-    /// The order that the rows are made in stays: no reader may sort them below.
+    /// Preserves the order in which the rows are computed: no reader may push a sort below.
     fn input_order(&self, inputs: &[Input]) -> Vec<Option<OrderingRequirements>> {
         let order = order_of_first(inputs).filter(|_| self.once);
         vec![order.and_then(LexOrdering::new).map(OrderingRequirements::from)]
@@ -203,8 +206,8 @@ impl Operator for SharedRows {
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::stream(Arc::clone(&run.schema), async move {
-            // Kept with this execution's plan: a reader that begins when another one has ended
-            // finds the rows.
+            // Stored with this execution's plan, so that a reader that starts after another has
+            // finished still finds the rows.
             let rows = run.shared(async { Ok(self.making(&run)) }).await?;
             match rows.as_ref().clone().await.map_err(DataFusionError::Shared)? {
                 Some(held) => {

@@ -1,4 +1,4 @@
-//! Rows that a plan asks for more than once, made once.
+//! Computes rows once that a plan uses more than once.
 
 mod equal;
 pub(crate) mod exec;

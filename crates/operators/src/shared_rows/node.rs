@@ -1,4 +1,5 @@
-//! Rows that a plan names more than once and that are others each time they are made: made once.
+//! Rows that a plan uses more than once and that would differ each time they are computed. They are
+//! computed once.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,7 +14,7 @@ use super::exec::SharedRows;
 use crate::lowering::{Inputs, Lower, Lowering, schema_of};
 use crate::operator::OperatorExec;
 
-/// The rows of its input, for every copy of this node the same ones.
+/// The rows of its input, identical for every copy of this node.
 #[derive(Debug, Clone)]
 pub struct SharedRowsNode {
     input: LogicalPlan,
@@ -21,7 +22,7 @@ pub struct SharedRowsNode {
 }
 
 impl SharedRowsNode {
-    /// Rows of `input` that are made once for all copies of this node.
+    /// Creates a node whose input is computed once for all copies of the node.
     pub fn new(input: LogicalPlan) -> Self {
         Self { input, rows: SharedRows::once() }
     }

@@ -1,4 +1,4 @@
-//! How rows are sorted, and which sorts these are.
+//! Execution of sorts, and the sorts that it replaces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::plan_node::{PlanNode, limit_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::rows::BATCH_ROWS;
 
-/// The fewest rows that are worth sorting all for: fewer are kept in a heap.
+/// Minimum rows for which a full sort pays off; fewer rows are kept in a heap.
 pub(super) const MIN_ROWS: usize = 1 << 16;
 
-/// Rows in an order of numbers and symbols. Rows with equal keys stay as they come.
+/// Sorts rows by numbers and symbols. Rows with equal keys keep their order.
 pub struct SortRows {
     order: LexOrdering,
     skip: usize,
     fetch: Option<usize>,
 }
 
-/// Whether rows of these columns are copied in no more time than their number asks for.
+/// Whether copying rows of these columns takes time in proportion to their number only.
 pub(crate) fn is_copied_by_rows(schema: &Schema) -> bool {
     let by_rows = |data_type: &DataType| match data_type {
         DataType::Utf8View | DataType::BinaryView | DataType::Boolean => true,
@@ -47,14 +47,14 @@ pub(crate) fn is_copied_by_rows(schema: &Schema) -> bool {
 }
 
 impl SortRows {
-    /// The sort that takes the place of one, with the limit above it, if it is of many rows.
+    /// Returns the replacement of a sort and of the limit above it, if many rows are sorted.
     pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         let (skip, limit, below) = limit_of(plan).unwrap_or((0, None, plan));
         let (sort, merged, projection) = match PlanNode::of(below.as_ref()) {
             PlanNode::Sort(sort) => (sort, None, None),
             PlanNode::Merge(merge) => match PlanNode::of(merge.input().as_ref()) {
                 PlanNode::Sort(sort) if sort.expr() == merge.expr() => (sort, merge.fetch(), None),
-                // What it computes of sorted rows has the order that is merged.
+                // A projection preserves the order that is merged above it.
                 PlanNode::Projection(projection) => {
                     let PlanNode::Sort(sort) = PlanNode::of(projection.input().as_ref()) else {
                         return None;
@@ -68,7 +68,7 @@ impl SortRows {
         if below.output_partitioning().partition_count() != 1 {
             return None;
         }
-        // Limits below count skipped rows.
+        // The limits below include skipped rows.
         let below = [merged, sort.fetch()].into_iter().flatten().min();
         let most = below.map(|most| most.saturating_sub(skip));
         let fetch = [most, limit].into_iter().flatten().min();
@@ -117,14 +117,14 @@ impl SortRows {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&run.schema), batches)))
     }
 
-    /// The same by a sort that spills.
+    /// Sorts the rows with an operator that can spill.
     fn spilling(&self, held: Held, rest: Rest, run: &Run) -> Result<SendableRecordBatchStream> {
         let sorted = held.spilling(rest, &run.inputs[0].schema(), &self.order);
         let limited = GlobalLimitExec::new(sorted, self.skip, self.fetch);
         limited.execute(0, Arc::clone(&run.context))
     }
 
-    /// The parts of the order that are wanted.
+    /// Returns the shares of the order that are part of the result.
     fn shares(&self, order: &Order) -> Vec<Share> {
         let mut shares = vec![];
         let (mut skip, mut room) = (self.skip, self.fetch.unwrap_or(usize::MAX));
@@ -142,7 +142,7 @@ impl SortRows {
     }
 }
 
-/// Ranges with so many rows, of which some are skipped and some are taken.
+/// Consecutive ranges with their number of rows, of which some are skipped and some are taken.
 struct Share {
     ranges: std::ops::Range<usize>,
     rows: usize,
@@ -154,12 +154,12 @@ struct Share {
 struct Sorted {
     order: Order,
     schema: SchemaRef,
-    /// The chunks of each column.
+    /// Chunks of each column.
     columns: Vec<Vec<ArrayRef>>,
 }
 
 impl Sorted {
-    /// The rows of a share, a batch at a time.
+    /// Returns the rows of a share, one batch at a time.
     fn rows_of(
         self: Arc<Self>,
         share: Share,
@@ -236,7 +236,7 @@ impl Operator for SortRows {
         vec![None]
     }
 
-    /// Rows that were spilled have got keys of other dictionaries.
+    /// Spilled rows have keys of different dictionaries.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }

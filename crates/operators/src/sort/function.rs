@@ -1,6 +1,6 @@
-//! Window functions of a row's place in an order.
+//! Window functions that return a row's position in an order.
 
-/// What a row is given.
+/// Result of the function for a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     RowNumber,
@@ -9,7 +9,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// What a window function of this name gives.
+    /// Returns the function with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "row_number" => Self::RowNumber,

@@ -1,4 +1,4 @@
-//! Keys of a sort as numbers that are in its order.
+//! Converts sort keys to numbers with the same order.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use tidemark_kernels::{double_order, integer_order, maximum, minimum};
 use tidemark_storage::{Bounds, Zone};
 
-/// Whether a key of this expression becomes a number.
+/// Whether a key can be converted to a number.
 pub(crate) fn is_number(key: &PhysicalSortExpr, schema: &Schema) -> bool {
     let number = |data_type: &DataType| {
         let is_integer = data_type.is_integer() && *data_type != DataType::UInt64;
@@ -29,20 +29,20 @@ pub(crate) fn is_symbol(key: &PhysicalSortExpr, schema: &Schema) -> bool {
     *keys == DataType::Int32
 }
 
-/// The places of the texts of a symbol key that occur, whichever dictionaries they are in.
+/// Ranks of the strings of a symbol key that occur, across all their dictionaries.
 pub(super) struct Places {
-    /// The place of each entry of a dictionary, by where that is.
+    /// Rank of each entry of a dictionary, by the dictionary's address.
     dictionaries: FxHashMap<usize, Vec<u32>>,
     texts: u32,
 }
 
-/// Where the texts of a dictionary are.
+/// Address of a dictionary's strings.
 fn address(texts: &ArrayRef) -> usize {
     Arc::as_ptr(texts).cast::<()>() as usize
 }
 
 impl Places {
-    /// Of the texts that rows of these arrays have; `None` where one is no symbol.
+    /// Ranks the strings that occur in these arrays; `None` if an array is not a symbol.
     pub(super) fn new<'a>(keys: impl Iterator<Item = &'a ArrayRef>) -> Result<Option<Self>> {
         let mut used: FxHashMap<usize, (ArrayRef, Vec<bool>)> = FxHashMap::default();
         for symbols in keys {
@@ -66,7 +66,7 @@ impl Places {
             occurring.extend(own.map(|(code, _)| (texts.value(code), number, code)));
         }
         occurring.sort_unstable();
-        // A null among the texts is beyond all of them.
+        // Unused strings and a null among the strings have a rank beyond all others.
         let unused = |used: &Vec<bool>| vec![u32::MAX; used.len()];
         let mut places: Vec<Vec<u32>> =
             dictionaries.iter().map(|(_, _, used)| unused(used)).collect();
@@ -80,12 +80,12 @@ impl Places {
         Ok(Some(Self { dictionaries: at.zip(places).collect(), texts: count }))
     }
 
-    /// How many places there are, that of null among them.
+    /// Number of ranks, including that of null.
     pub(super) fn count(&self) -> usize {
         self.texts as usize + 1
     }
 
-    /// The place of each row, in this order.
+    /// Returns the rank of each row in this order.
     pub(super) fn of<'a>(
         &'a self,
         symbols: &'a ArrayRef,
@@ -108,14 +108,13 @@ impl Places {
     }
 }
 
-/// The place of a double: both zeros have one.
+/// Sort key of a double; both zeros have the same key.
 fn of_double(value: f64, options: SortOptions) -> u64 {
     let order = double_order(value + 0.0);
     if options.descending { !order } else { order }
 }
 
-/// The place of an integer. Beside null there is room where the least one, which no value is, would
-/// be.
+/// Sort key of an integer. The minimum integer is not a valid value, so its key is free for null.
 fn of_integer(value: i64, SortOptions { descending, nulls_first }: SortOptions) -> u64 {
     let order = integer_order(value);
     match (descending, nulls_first) {
@@ -126,12 +125,12 @@ fn of_integer(value: i64, SortOptions { descending, nulls_first }: SortOptions) 
     }
 }
 
-/// The place of null.
+/// Sort key of null.
 fn of_null(options: SortOptions) -> u64 {
     if options.nulls_first { 0 } else { u64::MAX }
 }
 
-/// The numbers of a key that is no symbol.
+/// Returns the sort keys of a column that is not a symbol.
 pub(crate) fn numbers(values: &ArrayRef, options: SortOptions) -> Result<Vec<u64>> {
     let is_float = matches!(values.data_type(), DataType::Float32 | DataType::Float64);
     let mut numbers: Vec<u64> = if is_float {
@@ -150,7 +149,7 @@ pub(crate) fn numbers(values: &ArrayRef, options: SortOptions) -> Result<Vec<u64
     Ok(numbers)
 }
 
-/// A number that none of the cells of a zone comes before.
+/// Returns a number that no sort key of a zone's cells precedes.
 pub(crate) fn first_of_zone(zone: &Zone, options: SortOptions) -> u64 {
     let first = match zone.bounds {
         Bounds::Double(least, greatest) => {
@@ -163,7 +162,7 @@ pub(crate) fn first_of_zone(zone: &Zone, options: SortOptions) -> u64 {
     if zone.has_nulls { first.min(of_null(options)) } else { first }
 }
 
-/// The same of the values of an array without nulls, where it is quickly found.
+/// Returns the first sort key of an array without nulls, if it is quickly computed.
 pub(crate) fn first_of(values: &ArrayRef, options: SortOptions) -> Option<u64> {
     if values.null_count() > 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Rows held in memory, sorted in parts.
+//! Rows in memory, sorted in ranges.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -16,42 +16,42 @@ use crate::error::engine_error;
 use crate::held::{Held, HeldBatch, begin, pause};
 use crate::scan::rows::BATCH_ROWS;
 
-/// Rows of a part, about: as many as are sorted in the cache.
+/// Approximate rows of a range: as many as can be sorted in the cache.
 const PART_ROWS: usize = 32 * 1024;
-/// Rows that are sorted at once.
+/// Number of rows per initial sorted run.
 const RUN_ROWS: usize = 2 * PART_ROWS;
-/// One row in so many is looked at to find the parts.
+/// One row in this many is sampled to determine the ranges.
 const SAMPLE: usize = 256;
-/// The most values of leading symbols that are parts of their own.
+/// Maximum number of values of leading symbols that get separate ranges.
 pub(super) const MAX_GROUPS: usize = 1 << 16;
 
-/// Bytes of a row beside those of its own: its entry, its range, its group, and its keys.
+/// Bytes per row, in addition to its cells: its entry, range, group and keys.
 pub(super) fn row_bytes(keys: usize) -> usize {
     size_of::<u128>() + 2 * size_of::<u32>() + size_of::<u64>() * keys.max(1)
 }
 
-/// The keys of a batch.
+/// Sort keys of a batch.
 struct Numbers {
-    /// The values of leading symbols as one number; of none where there is but one.
+    /// The values of leading symbols as one number per row; empty without leading symbols.
     groups: Vec<u32>,
-    /// The first of the other keys decides as a rule.
+    /// The first of the other keys, which usually decides the order.
     first: Vec<u64>,
     others: Vec<Vec<u64>>,
 }
 
-/// Rows by their keys.
+/// Rows with their sort keys.
 pub(super) struct Order {
     pub(super) held: Held,
     ranges: Ranges,
     spreads: Vec<Spread>,
-    /// Keys after the first of each batch.
+    /// For each batch, the keys after the first.
     others: Vec<Vec<Vec<u64>>>,
     groups: usize,
-    /// How many of the leading keys make the groups.
+    /// Number of leading keys that form groups.
     leading: usize,
 }
 
-/// What is known of keys before rows have numbers.
+/// Properties of the keys, known before rows are numbered.
 struct Plan {
     options: Vec<SortOptions>,
     places: Vec<Option<Places>>,
@@ -59,7 +59,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// At most so many of the leading keys make groups.
+    /// Analyses the keys; at most `most_leading` leading keys form groups.
     fn new(held: &Held, keys: &[PhysicalSortExpr], most_leading: usize) -> Result<Self> {
         let places = (0..keys.len())
             .map(|key| Places::new(held.parts().flatten().map(|batch| &batch.keys[key])));
@@ -106,7 +106,7 @@ impl Plan {
 }
 
 impl Order {
-    /// The rows that are held by these keys, of which symbols among the first `leading` make
+    /// Prepares the order of the rows by these keys. Symbols among the first `leading` keys form
     /// groups.
     pub(super) async fn new(held: Held, keys: &[PhysicalSortExpr], leading: usize) -> Result<Self> {
         let plan = Arc::new(Plan::new(&held, keys, leading)?);
@@ -148,27 +148,27 @@ impl Order {
         Ok(Self { held, ranges, spreads, others, groups, leading: plan.leading })
     }
 
-    /// How many of the leading keys make the groups.
+    /// Number of leading keys that form groups.
     pub(super) fn leading(&self) -> usize {
         self.leading
     }
 
-    /// How many groups there may be.
+    /// Maximum number of groups.
     pub(super) fn groups(&self) -> usize {
         self.groups
     }
 
-    /// The ranges of a group.
+    /// Returns the ranges of a group.
     pub(super) fn of_group(&self, group: usize) -> Range<usize> {
         self.ranges.of_group(group)
     }
 
-    /// How many rows a range has.
+    /// Number of rows of a range.
     pub(super) fn rows_of(&self, range: usize) -> usize {
         self.spreads.iter().map(|spread| spread.range(range).len()).sum()
     }
 
-    /// Whether two entries of a range have the same keys.
+    /// Whether two entries of a range have equal keys.
     pub(super) fn is_tie(&self, one: u128, other: u128) -> bool {
         one >> 64 == other >> 64 && self.compare_others(one, other) == Ordering::Equal
     }
@@ -181,8 +181,8 @@ impl Order {
             .unwrap_or(Ordering::Equal)
     }
 
-    /// The rows of a range, sorted: in the lower half of each is its batch and its row. Ends with
-    /// the statement, however many rows with equal keys the range has.
+    /// Returns the sorted entries of a range; the lower half of an entry is its batch and row.
+    /// Checks for cancellation even in long ranges of equal keys.
     pub(super) fn sorted(&self, range: usize) -> Result<Vec<u128>> {
         let parts: Vec<&[u128]> = self.spreads.iter().map(|spread| spread.range(range)).collect();
         let entries = parts.concat();
@@ -196,7 +196,7 @@ impl Order {
         })
     }
 
-    /// Consecutive ranges with about as many rows as a batch together.
+    /// Divides ranges into shares of consecutive ranges with about one batch of rows each.
     pub(super) fn shares(&self, ranges: Range<usize>) -> Vec<Range<usize>> {
         let (mut shares, mut start, mut rows) = (vec![], ranges.start, 0);
         for range in ranges.clone() {
@@ -212,14 +212,14 @@ impl Order {
         shares
     }
 
-    /// All ranges.
+    /// Returns all ranges.
     pub(super) fn ranges(&self) -> Range<usize> {
         0..self.ranges.count()
     }
 }
 
-/// Entries in an order in which no two are equal: runs of a part's length are sorted, then merged
-/// two by two.
+/// Sorts entries of which no two are equal: sorts runs of `RUN_ROWS` entries, then merges them in
+/// pairs.
 fn sorted_by(
     mut entries: Vec<u128>,
     compare: impl Fn(&u128, &u128) -> Ordering,
@@ -255,7 +255,7 @@ fn sorted_by(
     Ok(entries)
 }
 
-/// Does the same for each part at once.
+/// Runs the same work for every partition concurrently.
 async fn for_each_part<T: Send + 'static, F>(
     parts: usize,
     mut work: impl FnMut(usize) -> F,

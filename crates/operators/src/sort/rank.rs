@@ -1,5 +1,5 @@
-//! Row numbers and ranks in an order of numbers and symbols, of rows that stay as they come: their
-//! keys are sorted, and each row is given what its place says.
+//! Row numbers and ranks by numbers and symbols, for rows that keep their original order. Only keys
+//! are sorted; each row gets the rank of its sorted position.
 
 use std::fmt;
 use std::ops::Range;
@@ -32,18 +32,19 @@ use crate::operator::{
 use crate::plan_node::{Ranking, ranking, with_first_input};
 use crate::properties::properties;
 
-/// Rows with their ranks.
+/// Adds ranks to rows.
 pub struct RankRows {
-    /// The operator that does the same with sorted rows.
+    /// The equivalent operator, over sorted rows.
     window: Arc<dyn ExecutionPlan>,
     functions: Vec<Place>,
-    /// Those of PARTITION BY, then those of ORDER BY.
+    /// PARTITION BY keys, then ORDER BY keys.
     keys: LexOrdering,
     partition_by: usize,
 }
 
 impl RankRows {
-    /// What takes the place of a window operator of ranks alone, if its rows come in another order.
+    /// Returns the replacement of a window operator that only computes ranks, if its input has
+    /// another order.
     pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(Ranking { functions, partition_by, order_by, input }) = ranking(plan) else {
             return Ok(None);
@@ -55,7 +56,7 @@ impl RankRows {
         let keys = partition_by.iter().map(key).chain(order_by.iter().cloned());
         let (partition_by, all) = (partition_by.len(), partition_by.len() + order_by.len());
         let Some(keys) = LexOrdering::new(keys) else { return Ok(None) };
-        // A key that is named twice counts once.
+        // `LexOrdering` keeps only the first of duplicate keys.
         let suits = keys.len() == all
             && partition_by < all
             && keys[..partition_by].iter().all(|key| is_symbol(key, &schema))
@@ -70,7 +71,7 @@ impl RankRows {
 
     async fn ranked(self: Arc<Self>, run: &Run) -> Result<Ranked> {
         let keys: Vec<PhysicalSortExpr> = self.keys.iter().cloned().collect();
-        // Those of PARTITION BY make groups.
+        // The PARTITION BY keys form groups.
         let row_bytes =
             row_bytes(keys.len() - self.partition_by) + size_of::<u64>() * self.functions.len();
         let held = match Held::with_keys(run, &keys, row_bytes).await? {
@@ -95,7 +96,7 @@ impl RankRows {
         Ok(Ranked::Held(held))
     }
 
-    /// The same by operators that spill, in the order that the rows came in.
+    /// Computes the ranks with operators that can spill, in the original order of the rows.
     fn spilling(&self, held: Held, rest: Rest, run: &Run) -> Result<Ranked> {
         let sorted = held.spilling(rest, &run.inputs[0].schema(), &self.keys);
         let mut plan = with_first_input(Arc::clone(&self.window), |_| Ok(sorted))?;
@@ -106,21 +107,21 @@ impl RankRows {
     }
 }
 
-/// Rows with their ranks, whose partitions are read on their own.
+/// Rows with their ranks; each partition is read separately.
 enum Ranked {
     Held(Arc<HeldRanks>),
-    /// All rows; they are the first partition's.
+    /// All rows, returned by the first partition.
     Spilled(Mutex<Option<SendableRecordBatchStream>>),
 }
 
 struct HeldRanks {
     functions: Vec<Place>,
     order: Order,
-    /// Those of each function, by batch.
+    /// Ranks of each function, by batch.
     ranks: Vec<Vec<Vec<AtomicU64>>>,
 }
 
-/// Of a partition before a range: how many rows, and how many different keys.
+/// Number of rows and of distinct keys of a partition before a range.
 #[derive(Clone, Copy, Default)]
 struct Before {
     rows: u64,
@@ -128,7 +129,7 @@ struct Before {
 }
 
 impl HeldRanks {
-    /// Gives each row what its place says.
+    /// Writes the rank of each row.
     async fn fill(self: &Arc<Self>, workers: usize) -> Result<()> {
         let keys = if self.functions.contains(&Place::DenseRank) {
             let of_range = |held: &Self, range| {
@@ -152,7 +153,7 @@ impl HeldRanks {
         Ok(())
     }
 
-    /// What `work` makes of each range, by several workers.
+    /// Runs `work` for each range with several workers and returns its results.
     async fn for_each_range<T: Send + 'static>(
         self: &Arc<Self>,
         workers: usize,
@@ -190,7 +191,7 @@ impl HeldRanks {
                         Place::Rank => first,
                         Place::DenseRank => key,
                     };
-                    // A row has one place, and is read when all have theirs.
+                    // Each row is written once, and read only after all rows have been written.
                     ranks[batch][place].store(rank, Ordering::Relaxed);
                 }
             }
@@ -198,7 +199,7 @@ impl HeldRanks {
         Ok(())
     }
 
-    /// A batch of a partition, with its ranks.
+    /// Returns a batch of a partition with its ranks.
     fn batch(
         &self,
         partition: usize,
@@ -258,7 +259,7 @@ impl Operator for RankRows {
         vec![None]
     }
 
-    /// Rows that were spilled have got keys of other dictionaries.
+    /// Spilled rows have keys of different dictionaries.
     fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
         let schema = inputs[0].schema();
         let is_symbol =

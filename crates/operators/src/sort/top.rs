@@ -1,7 +1,7 @@
-//! The rows that may be among the first few in an order: a number is kept that so many rows came
-//! before, and what comes after it is left out. Blocks of a table are read in the order of what is
-//! known of them, up to the first that has none of these rows. Behind a filter they keep the order
-//! of the scan, and those are left out that have none.
+//! Selects rows that may be among the first few in an order. It tracks the key of the last row
+//! among them and drops rows after it. Blocks of a table are read in the order of their zone
+//! bounds, up to the first block that cannot have such rows. Below a filter, blocks keep the order
+//! of the scan, and blocks without such rows are skipped.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,31 +37,32 @@ use crate::scan::pace::paced;
 use crate::scan::rows::read;
 use crate::scan::zones::blocks;
 
-/// Leaves out rows that so many others come before.
+/// Drops rows that are preceded by enough other rows.
 #[derive(Debug, Clone)]
 pub struct TopRows {
     column: usize,
     name: String,
     options: SortOptions,
     most: usize,
-    /// Whether of rows with one key any will do.
+    /// Whether rows with equal keys are interchangeable.
     is_only_key: bool,
 }
 
-/// Where fewer than one row in so many passes a filter, the cells of those that pass lie on fewer
-/// pages than their column.
+/// If fewer than one row in this many passes a filter, the cells of these rows lie on fewer pages
+/// than the whole column.
 const FEW: usize = 512;
 
-/// What is known of the rows so far.
+/// First rows found so far.
 #[derive(Clone)]
 struct Seen {
     top: TopRows,
-    /// The numbers of the first rows, the last of them on top.
+    /// Keys of the first rows, with the last one on top.
     first: BinaryHeap<u64>,
 }
 
 impl Seen {
-    /// The greatest number that a row may have that may be among the first, if one may.
+    /// Returns the greatest key that a row among the first may have; `None` if no further row can
+    /// be among them.
     fn reach(&self) -> Option<u64> {
         match self.first.peek() {
             Some(&last) if self.is_full() => {
@@ -75,12 +76,12 @@ impl Seen {
         }
     }
 
-    /// Whether as many rows as are wanted were there.
+    /// Whether the requested number of rows has been found.
     fn is_full(&self) -> bool {
         self.first.len() >= self.top.most
     }
 
-    /// Whether a row of this number may be among the first.
+    /// Whether a row with this key may be among the first.
     fn may_be_first(&self, number: u64) -> bool {
         self.reach().is_some_and(|reach| number <= reach)
     }
@@ -95,7 +96,7 @@ impl Seen {
         }
     }
 
-    /// Which rows with these values may be among the first; `None` if none may.
+    /// Returns which rows with these values may be among the first; `None` if no row can.
     fn kept(&mut self, values: &ArrayRef) -> Result<Option<BooleanBuffer>> {
         let options = self.top.options;
         if first_of(values, options).is_some_and(|first| !self.may_be_first(first)) {
@@ -114,7 +115,7 @@ impl Seen {
         Ok((kept.count_set_bits() > 0).then_some(kept))
     }
 
-    /// The rows of a batch that may be among the first.
+    /// Returns the rows of a batch that may be among the first.
     fn of(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         Ok(match self.kept(batch.column(self.top.column))? {
             Some(kept) => filter_record_batch(batch, &BooleanArray::new(kept, None))?,
@@ -127,11 +128,11 @@ impl Seen {
     }
 }
 
-/// Rows of a table that pass a filter, in the order of the scan. The filter reads its columns, and
-/// the order its own for the rows that pass; the others are read for what may be among the first.
+/// Filtered rows of a table, in scan order. The filter reads its columns; the sort column is read
+/// for rows that pass; the other columns are read for rows that may be among the first.
 struct Filtered {
     scan: FilteredScan,
-    /// The order's column of the scan below the filter, and of the table.
+    /// Index of the sort column in the scan below the filter, and in the table.
     column: usize,
     stored: usize,
     looked_at: usize,
@@ -140,7 +141,7 @@ struct Filtered {
 }
 
 impl Filtered {
-    /// `None` where its rows are counted or turned around first.
+    /// Returns `None` if the filtered rows are limited or reversed first.
     fn new(filtered: &FilteredScan, seen: &Seen) -> Option<Self> {
         let column = filtered.column(seen.top.column)?;
         let stored = *filtered.scan().projection().get(column)?;
@@ -167,8 +168,8 @@ impl Filtered {
         })
     }
 
-    /// The rows without blocks that have none of the first. What is known of a block is found by
-    /// reading its column: where the filter leaves but few rows, reading these costs less.
+    /// Removes blocks that cannot have one of the first rows. Determining a block's bounds requires
+    /// reading its column, so blocks are not tested if the filter passes only few rows.
     fn blocks(&self, slice: &Slice, rows: Range<usize>) -> Vec<Range<usize>> {
         let top = &self.seen.top;
         if !self.seen.is_full() || self.passed.saturating_mul(FEW) < self.looked_at {
@@ -179,12 +180,12 @@ impl Filtered {
     }
 }
 
-/// Rows of a table by blocks, those first whose numbers may come first.
+/// Rows of a table by block, in the order of the blocks' smallest keys.
 struct Blocks<I> {
     chunks: I,
     scan: SliceScan,
     seen: Seen,
-    /// Numbers that the rows of blocks do not come before, the least on top.
+    /// Lower bound of each block's keys, with the smallest on top.
     order: BinaryHeap<Reverse<(u64, usize)>>,
     places: Vec<(Arc<Slice>, Range<usize>)>,
 }
@@ -192,7 +193,7 @@ struct Blocks<I> {
 impl<I: Iterator<Item = (Arc<Slice>, Range<usize>)>> Iterator for Blocks<I> {
     type Item = Result<RecordBatch>;
 
-    /// A batch is what is done between two turns of others; it may have no rows.
+    /// A batch is the work between two yields; it may be empty.
     fn next(&mut self) -> Option<Self::Item> {
         if let Some((slice, rows)) = self.chunks.next() {
             let column = self.scan.projection()[self.seen.top.column];
@@ -217,12 +218,13 @@ impl<I: Iterator<Item = (Arc<Slice>, Range<usize>)>> Iterator for Blocks<I> {
 }
 
 impl TopRows {
-    /// A sort of few rows of a scan, reading what may be among them alone.
+    /// Inserts the operator below a sort of few rows of a scan, so that only rows that may be among
+    /// them are read.
     pub fn below(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
         let Some(most) = sort.fetch().filter(|most| *most < MIN_ROWS) else { return Ok(None) };
         let (key, schema) = (sort.expr().first(), sort.input().schema());
-        // The numbers of its column are those of the key.
+        // The sort keys of the column are those of the key expression.
         let Some(column) = of_key(&key.expr).downcast_ref::<Column>() else { return Ok(None) };
         let suits = is_number(key, &schema) && !is_symbol(key, &schema);
         if !suits || scan_of(sort.input()).is_none() {
@@ -280,7 +282,8 @@ impl Operator for TopRows {
         of_first(column, inputs)
     }
 
-    /// Of rows in no order, each is among the first with a chance that falls with their number.
+    /// Estimate for unordered rows: the chance of a row to be among the first so far falls with its
+    /// position.
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
         let rows = rows.first().copied().flatten()?;
         Some(rows.min(self.most.saturating_mul(1 + rows.max(1).ilog2() as usize)))

@@ -1,4 +1,4 @@
-//! How SPLICE JOIN runs: both sides are read, mapped tables without a copy, and merged once.
+//! Execution of SPLICE JOIN: both sides are read, mapped tables without copying, and merged once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
 use crate::scan::rows::BATCH_ROWS;
 
-/// Merges two sides by time, each row with the other side's last row.
+/// Merges two sides by time; each row is joined with the other side's last row.
 pub(crate) struct SplicePlan {
     pub(crate) left: SideExprs,
     pub(crate) right: SideExprs,
     pub(crate) key_kind: KeyKind,
 }
 
-/// Both sides and the merge in progress.
+/// Both sides, and the merge in progress.
 struct Splice {
     left: RightSide,
     right: RightSide,

@@ -1,11 +1,11 @@
-//! The merge of SPLICE JOIN: which left and which right row make up each output row.
+//! The merge of SPLICE JOIN: selects the left and right row of each output row.
 
 use std::collections::{HashMap, VecDeque};
 
 use rustc_hash::FxBuildHasher;
 use tidemark_kernels::{NO_MATCH, RightChunk, pack};
 
-/// A place in one side, and the last row of each key before it.
+/// A position in one side.
 struct Walk<'a> {
     chunks: Vec<RightChunk<'a>>,
     chunk: usize,
@@ -13,19 +13,19 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Goes on behind `at`.
+    /// Starts at the position `at`.
     fn new(chunks: Vec<RightChunk<'a>>, (chunk, row): (usize, usize)) -> Self {
         let mut walk = Self { chunks, chunk, row };
         walk.settle();
         walk
     }
 
-    /// The next row's timestamp.
+    /// Returns the next row's timestamp.
     fn time(&self) -> Option<i64> {
         self.chunks.get(self.chunk)?.timestamps.get(self.row).copied()
     }
 
-    /// Steps over the next row: its number and its key.
+    /// Advances past the next row. Returns its packed number and its key.
     fn step(&mut self) -> (u64, usize) {
         let key = self.chunks.get(self.chunk).and_then(|chunk| chunk.keys.get(self.row));
         let row = pack(self.chunk, self.row);
@@ -34,7 +34,8 @@ impl<'a> Walk<'a> {
         (row, key.map_or(0, |&key| key as usize))
     }
 
-    /// Moves on from the end of a chunk: the position is never there.
+    /// Moves from the end of a chunk to the next chunk: the position is always at a row, or past
+    /// the last chunk.
     fn settle(&mut self) {
         while self.chunks.get(self.chunk).is_some_and(|chunk| self.row >= chunk.timestamps.len()) {
             (self.chunk, self.row) = (self.chunk + 1, 0);
@@ -42,18 +43,18 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The position of the merge between two batches.
+/// Position of the merge between two batches.
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
     left: (usize, usize),
     right: (usize, usize),
     last_left: Vec<u64>,
     last_right: Vec<u64>,
-    /// Right rows of one instant that no left row took yet, by key.
+    /// Right rows of one timestamp that no left row has matched yet, by key.
     waiting: HashMap<usize, VecDeque<u64>, FxBuildHasher>,
 }
 
-/// Rows of both sides that go together; [`NO_MATCH`] where a side has none.
+/// Rows of both sides that form output rows; [`NO_MATCH`] if a side has no row.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
     pub(crate) left: Vec<u64>,
@@ -79,8 +80,8 @@ fn note(rows: &mut Vec<u64>, key: usize, row: u64) {
 }
 
 impl Merge {
-    /// The next rows: at least `wanted` of them unless the sides end before, and all of an
-    /// instant.
+    /// Returns the next rows: at least `wanted` unless the sides end first, and always all rows of
+    /// a timestamp.
     pub(crate) fn next(
         &mut self,
         left: Vec<RightChunk<'_>>,
@@ -113,7 +114,7 @@ impl Merge {
         pairs
     }
 
-    /// Both sides have rows at `ts`.
+    /// Merges the rows of both sides at `ts`.
     fn instant(&mut self, ts: i64, left: &mut Walk<'_>, right: &mut Walk<'_>, pairs: &mut Pairs) {
         let mut at_once = vec![];
         while right.time() == Some(ts) {
@@ -130,7 +131,7 @@ impl Merge {
             pairs.push(row, last(&self.last_right, key));
         }
         for (row, key) in at_once {
-            // Rows of one key leave in their order, so a row that is first still waits.
+            // Rows of one key are removed in order, so a row at the front is still unmatched.
             let Some(queue) = self.waiting.get_mut(&key) else { continue };
             if queue.front() == Some(&row) {
                 queue.pop_front();
@@ -141,7 +142,7 @@ impl Merge {
         self.waiting.clear();
     }
 
-    /// Bytes held.
+    /// Memory used, in bytes.
     pub(crate) fn size(&self) -> usize {
         8 * (self.last_left.capacity() + self.last_right.capacity())
     }
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_pair_their_rows_in_order() {
+    fn rows_of_one_timestamp_are_paired_in_order() {
         let chunk = |timestamps, keys| vec![RightChunk { timestamps, keys }];
         let left = chunk(&[10, 20, 20, 30], &[0, 0, 1, 1]);
         let right = chunk(&[5, 20, 20, 20], &[0, 0, 0, 1]);

@@ -7,9 +7,9 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// The rows of both sides in time order, each with the last row of the other side that has equal
-/// keys and is not later. A left and a right row with equal keys and timestamps are one row; of
-/// several, the first goes with the first. Output: left columns, then right columns, all nullable.
+/// Returns the rows of both sides in time order, each with the other side's last row that has equal
+/// keys and is not later. A left and a right row with equal keys and timestamps form one row;
+/// several are paired in order. Output: left columns, then right columns, all nullable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SpliceJoinNode {
     left: LogicalPlan,
@@ -21,7 +21,8 @@ pub struct SpliceJoinNode {
 }
 
 impl SpliceJoinNode {
-    /// A node over two inputs in timestamp order. The timestamps are columns of the same unit.
+    /// Creates a node over two inputs in timestamp order. Both timestamps are columns of the same
+    /// unit.
     pub fn try_new(
         left: LogicalPlan,
         right: LogicalPlan,
@@ -102,7 +103,7 @@ impl UserDefinedLogicalNodeCore for SpliceJoinNode {
         Self::try_new(left, right, left_timestamp, right_timestamp, keys)
     }
 
-    // Output columns map to one side each; timestamps and keys are added by the optimizer.
+    // Each output column maps to one side; the optimizer adds timestamps and keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let left_width = self.left.schema().fields().len();
         let (left, right): (Vec<usize>, Vec<usize>) =

@@ -1,4 +1,4 @@
-//! Taking arrays and JSON documents apart.
+//! Expands arrays and JSON documents into elements.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use tidemark_types::timestamp::{TimestampUnit, write_iso};
 use super::node::{JsonField, JsonKind, UnnestItem};
 use crate::error::engine_error;
 
-/// Some elements of a row, numbered from 0.
+/// A range of a row's elements, numbered from 0.
 pub(crate) struct Part {
     pub(crate) row: usize,
     pub(crate) elements: Range<usize>,
 }
 
-/// One argument's elements for the rows of a batch.
+/// Elements of one argument for the rows of a batch.
 pub(crate) enum Elements {
     Arrays { array: ArrayRef, dimensions: u8 },
     Documents(Documents),
@@ -50,7 +50,7 @@ impl Elements {
         })
     }
 
-    /// How many elements a row has, and how many bytes each of them takes, about.
+    /// Number of elements of a row, and approximate bytes per element.
     pub(crate) fn size(&mut self, row: usize) -> Result<(usize, usize)> {
         match self {
             Self::Documents(documents) => Ok(documents.size(row)),
@@ -69,8 +69,8 @@ impl Elements {
         }
     }
 
-    /// The columns of these elements. The parts of a row are asked for in their order, after the
-    /// row's size.
+    /// Returns the columns of these elements. The parts of a row must be requested in order, and
+    /// after the row's size.
     pub(crate) fn columns(&mut self, parts: &[Part]) -> Result<Vec<ArrayRef>> {
         match self {
             Self::Documents(documents) => Ok(documents.columns(parts)),
@@ -86,9 +86,9 @@ impl Elements {
 pub(crate) struct Documents {
     texts: StringViewArray,
     fields: Vec<JsonField>,
-    /// Elements of each row whose size was asked for.
+    /// Number of elements of each row whose size has been requested.
     lengths: Vec<usize>,
-    /// Where the next element of the row begins that is being read.
+    /// Offset of the next element in the current row.
     offset: usize,
 }
 
@@ -123,7 +123,7 @@ impl Documents {
     }
 }
 
-/// An element that is read and not kept.
+/// An element that is parsed and discarded.
 struct Checked;
 
 impl<'de> Deserialize<'de> for Checked {
@@ -132,12 +132,12 @@ impl<'de> Deserialize<'de> for Checked {
     }
 }
 
-/// Elements of a JSON array; none of any other text.
+/// Number of elements of a JSON array; 0 for any other string.
 fn element_count(text: &str) -> usize {
     serde_json::from_str::<Vec<Checked>>(text).map_or(0, |elements| elements.len())
 }
 
-/// The element of a valid JSON array behind `offset`, which moves behind it.
+/// Returns the element of a valid JSON array after `offset`, and advances `offset` past it.
 fn next_element(text: &str, offset: &mut usize) -> Option<Value> {
     let rest = text.get(*offset..)?.trim_start_matches([' ', '\t', '\n', '\r']);
     let rest = rest.strip_prefix(['[', ','])?;
@@ -147,7 +147,7 @@ fn next_element(text: &str, offset: &mut usize) -> Option<Value> {
     Some(element)
 }
 
-/// A value as text, if it is of the kind wanted.
+/// Returns a value as a string, if it has the requested kind.
 fn shown(value: &Value, kind: JsonKind) -> Option<String> {
     match (kind, value) {
         (_, Value::Null) => None,
@@ -165,7 +165,7 @@ fn shown(value: &Value, kind: JsonKind) -> Option<String> {
     }
 }
 
-/// How many elements a row has.
+/// Number of elements of a row.
 fn count(counts: &Int64Array, row: usize) -> usize {
     if counts.is_null(row) {
         return 0;
@@ -181,7 +181,7 @@ fn places(counts: &Int64Array, parts: &[Part]) -> Vec<ArrayRef> {
     vec![Arc::new(parts.iter().flat_map(of).collect::<Int64Array>())]
 }
 
-/// Values of the parts, as they are where they follow each other; nulls behind the last.
+/// Returns the values of the parts, as a slice if they are consecutive; nulls after the last value.
 fn some_of(values: &ArrayRef, parts: &[Part]) -> Result<ArrayRef> {
     if let [Part { elements, .. }] = parts
         && elements.end <= values.len()
@@ -212,7 +212,7 @@ fn numbers(array: &ArrayRef, parts: &[Part]) -> Result<Vec<ArrayRef>> {
     Ok(vec![Arc::new(numbers.finish())])
 }
 
-/// The arrays that an array of more dimensions consists of.
+/// Returns the inner arrays of a multidimensional array.
 fn inner_arrays(array: &ArrayRef, dimensions: u8, parts: &[Part]) -> Result<Vec<ArrayRef>> {
     let arrays = doubles(array)?;
     let mut inner = DoubleArrayBuilder::new(dimensions - 1);

@@ -1,4 +1,4 @@
-//! How UNNEST runs: a row is repeated for each of its elements, in pieces of bounded size.
+//! Execution of UNNEST: repeats a row for each of its elements, in batches of limited size.
 
 use std::fmt;
 use std::iter::repeat_n;
@@ -27,39 +27,39 @@ use crate::lowering::{Inputs, Lower, Lowering, schema_of};
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::properties::properties;
 
-/// A row for each element.
+/// Returns one row per element.
 #[derive(Debug)]
 pub(crate) struct UnnestPlan {
     pub(crate) arguments: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) items: Vec<UnnestItem>,
-    /// The input's columns that are repeated.
+    /// Input columns that are repeated.
     pub(crate) kept: Vec<usize>,
     pub(crate) keeps_empty: bool,
     pub(crate) schema: SchemaRef,
 }
 
-/// Output rows of a piece, at most.
+/// Maximum output rows of a batch.
 const PIECE_ROWS: usize = 16 * 1024;
 
-/// Bytes of a piece, at most, unless a single row has more.
+/// Maximum bytes of a batch, unless a single row has more.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Bytes of a cell whose length does not vary, about.
+/// Approximate bytes of a fixed-length cell.
 const CELL_BYTES: usize = 16;
 
-/// The rows of a batch, which become pieces of the output one after the other.
+/// Rows of an input batch, converted to output batches one after the other.
 struct Rows {
     plan: Arc<UnnestPlan>,
-    /// The columns that are repeated.
+    /// Columns that are repeated.
     kept: RecordBatch,
-    /// Whether lengths of their cells vary.
+    /// Whether these columns have variable-length cells.
     varies: bool,
     elements: Vec<Elements>,
-    /// The row that is taken apart, its elements that are left, and the bytes of an output row.
+    /// The current row, its remaining elements, and the bytes of an output row.
     row: usize,
     left: Range<usize>,
     width: usize,
-    /// The row after it.
+    /// The next row.
     next: usize,
 }
 
@@ -75,7 +75,7 @@ impl Rows {
         Ok(Self { plan, kept, varies, elements, row: 0, left: 0..0, width: 0, next: 0 })
     }
 
-    /// Goes on to a row with elements left, if there is one.
+    /// Moves to a row with remaining elements, if any.
     fn seek(&mut self) -> Result<bool> {
         while self.left.is_empty() {
             if self.next == self.kept.num_rows() {
@@ -97,7 +97,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// The elements of the next piece.
+    /// Returns the elements of the next output batch.
     fn parts(&mut self) -> Result<Vec<Part>> {
         let mut parts = Vec::new();
         let (mut rows, mut bytes) = (PIECE_ROWS, PIECE_BYTES);
@@ -160,7 +160,7 @@ impl Operator for UnnestPlan {
             name: "UnnestElementsExec",
             memory: None,
             keeps: Keeps { partitions: true, ..Keeps::NOTHING },
-            // Arrays decide how many elements there are.
+            // The arrays determine the number of elements.
             work: Work::Cells,
             suits_any_rows: false,
             scan: None,
@@ -189,7 +189,7 @@ impl Operator for UnnestPlan {
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        // Lists are short, for want of knowledge.
+        // Assumes short lists, for lack of statistics.
         Some(rows.first().copied().flatten()?.saturating_mul(4))
     }
 

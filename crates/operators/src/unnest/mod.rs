@@ -1,4 +1,5 @@
-//! UNNEST: a row for each element of arrays, or of a JSON document, beside the row it is of.
+//! UNNEST: one row per element of an array or JSON document, together with the columns of its
+//! source row.
 
 pub(crate) mod elements;
 pub(crate) mod exec;

@@ -12,27 +12,27 @@ use datafusion::common::{Column, DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, UserDefinedLogicalNodeCore};
 use tidemark_types::SqlType;
 
-/// What the elements of an argument are.
+/// Type of an argument's elements.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub enum UnnestItem {
-    /// Elements of an array with so many dimensions: numbers, or arrays with one less.
+    /// Elements of an array with this many dimensions: numbers, or arrays with one dimension less.
     Array(u8),
-    /// Fields of the objects in a JSON array, each as text; elements that are no objects have a
-    /// single field.
+    /// Fields of the objects in a JSON array, each as a string. Elements that are not objects have
+    /// a single field.
     Json(Vec<JsonField>),
-    /// These values, the same for each row; the argument says nothing.
+    /// These values for every row; the argument is ignored.
     Values(UnnestValues),
-    /// The numbers from 0 of as many elements as the argument says: a series that the plan above
-    /// computes, and that is never held as a whole.
+    /// The numbers from 0, as many as the argument tells: a series that the plan above computes and
+    /// that is never fully materialized.
     Count,
 }
 
-/// Values of a plan that no rule looks at: those of one plan are not those of another.
+/// Values that optimizer rules do not inspect. The values of two different plans are never equal.
 #[derive(Debug, Clone)]
 pub struct UnnestValues(pub(crate) ArrayRef);
 
 impl UnnestValues {
-    /// Those of a column.
+    /// Creates the values from a column.
     #[must_use]
     pub fn new(values: &ArrayRef) -> Self {
         Self(Arc::clone(values))
@@ -66,22 +66,22 @@ impl PartialOrd for UnnestValues {
 /// A field of a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct JsonField {
-    /// Its name.
+    /// Name of the field.
     pub name: String,
-    /// Which values it may have; others are null.
+    /// Kind of values; other values become null.
     pub kind: JsonKind,
 }
 
-/// Kinds of JSON values.
+/// Kind of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd)]
 pub enum JsonKind {
-    /// true and false.
+    /// `true` and `false`.
     Boolean,
     /// Numbers.
     Number,
-    /// ISO text, or a number of microseconds.
+    /// An ISO string, or a number of microseconds.
     Time,
-    /// Any value; what is no text is shown as JSON.
+    /// Any value; values other than strings are returned as JSON.
     Text,
 }
 
@@ -99,9 +99,9 @@ impl UnnestItem {
     }
 }
 
-/// The input's columns, then those of the elements, then the element's number from 1. What is
-/// taken apart is a column of its own below: a source's column is repeated for each element only
-/// where it is read above.
+/// Returns the input's columns, then the element columns, then the element's number, counted from
+/// 1. The argument is a separate column below, so that a source column is repeated per element only
+/// if the plan above reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnnestNode {
     input: LogicalPlan,
@@ -114,8 +114,8 @@ pub struct UnnestNode {
 }
 
 impl UnnestNode {
-    /// A node over `input`. Its own columns are called `prefix0`, `prefix1`, …, the last one has
-    /// the number. `keeps_empty`: a row without elements stays, with nulls beside it.
+    /// Creates a node over `input`. Its new columns are named `prefix0`, `prefix1`, …; the last one
+    /// is the element number. `keeps_empty` retains a row without elements, with nulls.
     pub fn try_new(
         input: LogicalPlan,
         arguments: Vec<Expr>,
@@ -134,7 +134,7 @@ impl UnnestNode {
         Self::over(input, columns, items, prefix, keeps_empty)
     }
 
-    /// A node over an input that has the arguments as columns.
+    /// Creates a node over an input that has the arguments as columns.
     fn over(
         input: LogicalPlan,
         arguments: Vec<Expr>,
@@ -165,22 +165,22 @@ impl UnnestNode {
         Ok(Self { input, arguments, items, prefix, keeps_empty, kept, schema: schema.into() })
     }
 
-    /// What is taken apart.
+    /// The arguments to expand.
     pub fn arguments(&self) -> &[Expr] {
         &self.arguments
     }
 
-    /// What it consists of.
+    /// Element type of each argument.
     pub fn items(&self) -> &[UnnestItem] {
         &self.items
     }
 
-    /// The input's columns that are repeated.
+    /// Input columns that are repeated.
     pub fn kept(&self) -> &[usize] {
         &self.kept
     }
 
-    /// Whether a row without elements stays.
+    /// Whether a row without elements is retained.
     pub fn keeps_empty(&self) -> bool {
         self.keeps_empty
     }
@@ -228,13 +228,13 @@ impl UserDefinedLogicalNodeCore for UnnestNode {
         Self::over(input, exprs, items, prefix, self.keeps_empty)
     }
 
-    // Conditions on what is repeated are about the rows of the input.
+    // Conditions on repeated columns may move below; those on the new columns may not.
     fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
         let own = self.schema.fields().iter().skip(self.kept.len());
         own.map(|field| field.name().clone()).collect()
     }
 
-    // The elements' columns do not come from the input.
+    // The element columns do not come from the input.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let kept = output_columns.iter().filter_map(|&column| self.kept.get(column).copied());
         Some(vec![kept.collect()])

@@ -1,5 +1,5 @@
-//! How windows run: batches pass through with their columns added; where a function looks at
-//! later rows, all are read first.
+//! Execution of window functions. Batches are passed on with additional columns. If a function
+//! depends on later rows, all rows are read first.
 
 use std::any::Any;
 use std::fmt;
@@ -42,19 +42,19 @@ use crate::sample_by::groups::{GroupIndex, KeyPlan};
 use crate::scan::kind::Scan;
 use crate::scan::rows::BATCH_ROWS;
 
-/// Bytes of a copy of the state for each row that passes, at most: copying costs little beside the
+/// Maximum bytes of state copies per row, so that copying is cheap compared with processing the
 /// rows.
 const MARK_SHARE: u64 = 16;
-/// Rows of a batch that are parted from others, at least.
+/// Minimum rows before the point where a batch is split.
 const MIN_PART: usize = 4_096;
 
-/// PARTITION BY.
+/// A PARTITION BY clause.
 pub(crate) struct PartitionPlan {
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) plan: KeyPlan,
 }
 
-/// One function and what it reads.
+/// One function with its input.
 pub(crate) struct FunctionPlan {
     pub(crate) spec: Spec,
     pub(crate) argument: Option<Arc<dyn PhysicalExpr>>,
@@ -62,46 +62,46 @@ pub(crate) struct FunctionPlan {
     pub(crate) partition: usize,
 }
 
-/// Rows with a column for each window function.
+/// Adds a column to the rows for each window function.
 pub(crate) struct WindowPlan {
     pub(crate) timestamp: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) partitions: Vec<PartitionPlan>,
     pub(crate) functions: Vec<FunctionPlan>,
     pub(crate) schema: SchemaRef,
-    /// Nanoseconds in the timestamp's unit.
+    /// Nanoseconds per unit of the timestamp.
     pub(crate) nanos_per_tick: i64,
-    /// Where the state is kept between executions.
+    /// Where the state is cached between executions, if it is.
     pub(crate) kept: Option<Slot>,
-    /// How many rows before a part of a scan its first row looks at, where that is all that it has
-    /// to know of them: parts are then worked on by themselves.
+    /// Number of rows before a scan partition that its first row depends on. If known, partitions
+    /// are processed independently.
     pub(crate) looks_back: Option<usize>,
 }
 
-/// The work in progress.
+/// State of the execution.
 struct Progress {
     plan: Arc<WindowPlan>,
     indexes: Vec<Option<GroupIndex>>,
     functions: Vec<Function>,
     batches: usize,
-    /// Rows at the beginning that passed before: their instant, and how many of them.
+    /// Leading rows that were already processed: their timestamp and number.
     passed: Option<(i64, u64)>,
-    /// The last instant, and how many rows of it passed.
+    /// The latest timestamp, and the number of processed rows that have it.
     last: Option<(i64, u64)>,
-    /// Rows that passed; those that had when the state was marked the last time.
+    /// Number of rows processed, and the number at the last mark.
     rows: u64,
     marked: u64,
-    /// Bytes that the last mark took.
+    /// Bytes of the last mark.
     mark_bytes: u64,
 }
 
-/// What a mark has of a node. Numbers of partitions stay: later rows have added some at most.
+/// State of a node at a mark. Partition numbers remain valid: later rows can only add partitions.
 struct Marked {
     functions: Vec<Function>,
     batches: usize,
     rows: u64,
 }
 
-/// A batch, the columns known so far, and the partition of each row under each PARTITION BY.
+/// A batch, its columns known so far, and the partition of each row for each PARTITION BY.
 struct Passed {
     batch: RecordBatch,
     columns: Vec<Option<ArrayRef>>,
@@ -132,7 +132,7 @@ impl Progress {
         })
     }
 
-    /// From the beginning, or from where an earlier execution ended.
+    /// Starts from scratch, or from the state of an earlier execution.
     fn begin(plan: &Arc<WindowPlan>) -> Result<Self> {
         let Some(slot) = &plan.kept else { return Self::new(plan) };
         let passed = slot.passed();
@@ -142,10 +142,10 @@ impl Progress {
         }
     }
 
-    /// Leaves what later rows need.
+    /// Stores the state that later rows need.
     fn end(mut self) {
         if let Some(slot) = self.plan.kept.clone() {
-            // No row at or after what is marked came to it.
+            // This node received no row at or after these marks.
             while let Some(time) = slot.next_mark().filter(|_| !slot.is_first()) {
                 self.mark(&slot, time);
             }
@@ -154,8 +154,8 @@ impl Progress {
         }
     }
 
-    /// Rows with their columns. Those that passed before are left out; where the state before a
-    /// row is marked, the batch is parted.
+    /// Returns rows with the new columns, without rows that were already processed. If a mark is
+    /// set before a row, the batch is split there.
     fn pass(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>> {
         let (Some(timestamp), Some(slot)) = (&self.plan.timestamp, self.plan.kept.clone()) else {
             let passed = self.push(batch)?;
@@ -175,7 +175,7 @@ impl Progress {
         Ok(done)
     }
 
-    /// How many rows passed before.
+    /// Number of leading rows that were already processed.
     fn seen(&mut self, times: &[i64]) -> usize {
         let Some((time, count)) = &mut self.passed else { return 0 };
         let is_seen = |row: &usize| times[*row] == *time && (*row as u64) < *count;
@@ -184,7 +184,7 @@ impl Progress {
         seen
     }
 
-    /// Some rows of a batch with their columns; notes the last instant.
+    /// Processes some rows of a batch, and records the latest timestamp.
     fn part(
         &mut self,
         batch: &RecordBatch,
@@ -201,8 +201,8 @@ impl Progress {
         self.finish(0, passed).map(Some)
     }
 
-    /// The next row before which the state is marked, and its instant: the first node decides
-    /// where, the others follow.
+    /// Returns the next row before which a mark is set, and its timestamp. The first node decides
+    /// where; the other nodes follow.
     fn next_mark(&mut self, slot: &Slot, times: &[i64]) -> Option<(usize, i64)> {
         if !slot.is_first() {
             let time = slot.next_mark()?;
@@ -215,7 +215,7 @@ impl Progress {
             0 => 0,
             rows => rows.max(MIN_PART),
         };
-        // Rows of one instant stay together.
+        // Rows with the same timestamp are not separated.
         let last = if wait == 0 { self.last?.0 } else { *times.get(wait - 1)? };
         let from = slot.marked_from();
         let is_before = |time: &i64| *time <= last || *time < from;
@@ -316,7 +316,7 @@ impl Held for Progress {
     }
 }
 
-/// Reads everything, then yields it with its columns.
+/// Reads all rows, then returns them with the new columns.
 async fn work_to_the_end(
     mut rows: SendableRecordBatchStream,
     plan: Arc<WindowPlan>,
@@ -330,19 +330,19 @@ async fn work_to_the_end(
     }
     let batches = futures::stream::iter(passed.into_iter().enumerate());
     Ok(batches.map(move |(number, passed)| {
-        // What is held is given back when the last batch has left.
+        // Releases the memory after the last batch has been returned.
         let _ = &memory;
         work.finish(number, passed)
     }))
 }
 
 impl WindowPlan {
-    /// Whether a function looks at later rows.
+    /// Whether a function depends on later rows.
     fn is_deferred(&self) -> bool {
         self.functions.iter().any(|function| function.spec.is_deferred())
     }
 
-    /// The rows that are looked at before those of a part.
+    /// Returns the rows before a partition that its first rows depend on.
     fn lead(&self, run: &Run) -> Result<Vec<RecordBatch>> {
         let Some(rows) = self.looks_back.filter(|_| run.partition > 0) else { return Ok(vec![]) };
         let Some(scan) = scan_of(&run.inputs[0]).and_then(Scan::unfiltered) else {
@@ -352,7 +352,8 @@ impl WindowPlan {
     }
 }
 
-/// How many rows back functions look that read earlier values alone, from a whole scan.
+/// Returns how many rows back the functions read, if all of them only read earlier values of a
+/// whole scan.
 fn looks_back(
     node: &WindowNode,
     input: &Input,
@@ -398,7 +399,7 @@ impl Operator for WindowPlan {
         }
     }
 
-    /// A sort for a window above may have been moved below.
+    /// A sort for a window above may have been pushed below.
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
         let by_time = self.timestamp.iter().map(|timestamp| vec![ascending(timestamp)]);
         let orders = order_of_first(inputs).into_iter().chain(by_time);
@@ -499,7 +500,7 @@ impl Lower for WindowNode {
                 let keys = by.iter().map(|key| lowering.expr(key, schema));
                 let keys: Vec<_> = keys.collect::<Result<_>>()?;
                 let plan = match self.kept() {
-                    // Dictionaries grow from one execution to the next.
+                    // Dictionaries grow between executions.
                     Some(_) if !keys.is_empty() => hashed_keys(&input, &keys)?,
                     _ => key_plan(&input, &keys)?,
                 };

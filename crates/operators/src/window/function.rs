@@ -1,4 +1,5 @@
-//! One window function at work: batches in, a column for each out, at once or in the end.
+//! Execution of one window function: receives batches and returns a column for each, immediately or
+//! at the end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,11 +18,11 @@ use tidemark_kernels::{
 
 use super::spec::{Kind, Spec};
 
-/// Batches of values that are kept between executions, at most.
+/// Maximum batches of values that are cached between executions.
 const MAX_BATCHES: usize = 32;
-/// Bytes of a value that a frame holds.
+/// Bytes of a queued value in a frame.
 const QUEUED_BYTES: usize = 16;
-/// Bits of a row's number that count within its batch.
+/// Bits of a row number for the row within its batch.
 const ROW_BITS: u32 = 32;
 
 /// The state of one function.
@@ -44,14 +45,14 @@ enum State {
     Ahead { waiting: Vec<VecDeque<u64>>, found: Vec<Vec<Option<u64>>>, held: Held },
 }
 
-/// The value of a partition's last row, and the number of its run; 0 before the first row.
+/// The value of a partition's last row and the number of its run; 0 before the first row.
 #[derive(Default, Clone)]
 struct Period {
     value: Option<i64>,
     number: i64,
 }
 
-/// The rows of a partition so far, and those before the current time.
+/// Number of rows of a partition so far, and before the current time.
 #[derive(Default, Clone)]
 struct Rank {
     rows: u64,
@@ -70,7 +71,7 @@ pub(crate) struct Input<'a> {
 }
 
 impl Function {
-    /// `nanos_per_tick`: the length of the timestamp's unit.
+    /// Creates the function. `nanos_per_tick` is the length of the timestamp's unit.
     pub(crate) fn new(spec: &Spec, argument: Option<&DataType>, nanos_per_tick: i64) -> Self {
         let state = match &spec.kind {
             Kind::RowNumber | Kind::Sum | Kind::Average | Kind::Count => State::Sums(vec![]),
@@ -86,7 +87,7 @@ impl Function {
         let ticks = |nanos: i64| if spec.by_time { nanos / nanos_per_tick } else { nanos };
         let reach = spec.reach.map(|reach| Reach {
             from: reach.from.map(ticks),
-            // A distance between two ticks reaches back to the earlier one.
+            // Rounds up: a distance between two ticks reaches back to the earlier tick.
             to: if spec.by_time {
                 (reach.to + nanos_per_tick - 1) / nanos_per_tick
             } else {
@@ -96,7 +97,7 @@ impl Function {
         Self { kind: spec.kind.clone(), reach, by_time: spec.by_time, state }
     }
 
-    /// How many bytes it takes, about.
+    /// Approximate memory used, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let (count, each, queued): (usize, usize, &dyn Fn() -> usize) = match &self.state {
             State::Sums(states) => {
@@ -117,14 +118,14 @@ impl Function {
         };
         let queued = match self.reach.and_then(|reach| reach.from) {
             None => 0,
-            // A span of time may have any number of rows.
+            // A time span may contain any number of rows.
             Some(_) if self.by_time => queued(),
             Some(rows) => usize::try_from(rows).unwrap_or(usize::MAX).saturating_mul(count),
         };
         count.saturating_mul(each).saturating_add(queued.saturating_mul(QUEUED_BYTES))
     }
 
-    /// Lets go of what is not needed any more, after so many batches.
+    /// Releases data that is no longer needed after `batches` batches.
     pub(crate) fn settle(&mut self, batches: usize) {
         if let State::Picks(states, held) = &mut self.state
             && held.arrays.len() >= MAX_BATCHES
@@ -133,7 +134,7 @@ impl Function {
         }
     }
 
-    /// A copy that holds no part of a batch, after so many of them.
+    /// Returns a copy that shares no data with the batches, after `batches` batches.
     pub(crate) fn copy(&self, batches: usize) -> Self {
         let mut copy = self.clone();
         if let State::Picks(states, held) = &mut copy.state {
@@ -142,7 +143,7 @@ impl Function {
         copy
     }
 
-    /// Takes a batch in; its column, unless later rows decide.
+    /// Processes a batch. Returns its column, unless that depends on later rows.
     pub(crate) fn push(&mut self, input: &Input<'_>) -> Result<Option<ArrayRef>> {
         let reach = self.reach.unwrap_or(Reach::CUMULATIVE);
         let times = if self.by_time { input.times } else { None };
@@ -209,7 +210,7 @@ impl Function {
         }
     }
 
-    /// The column of an earlier batch, now that all have been seen.
+    /// Returns the column of an earlier batch after all batches have been processed.
     pub(crate) fn finish(
         &self,
         batch: usize,
@@ -246,7 +247,7 @@ fn sum<T>(states: &[T], of: impl Fn(&T) -> usize) -> usize {
     states.iter().map(of).sum()
 }
 
-/// The values of other rows, unless later ones decide.
+/// Returns the values of other rows, unless they depend on later rows.
 fn picked(
     input: &Input<'_>,
     rows: Rows<'_>,
@@ -267,8 +268,8 @@ fn picked(
     if now { held.values(&found).map(Some) } else { Ok(None) }
 }
 
-/// The column of `lag` without partitions: the rows before, and the batch moved by as many. `None`
-/// where rows are passed over, or there are partitions.
+/// Returns the column of `lag` without partitions: earlier rows, followed by the batch shifted by
+/// `distance`. `None` if rows are skipped, or if there are partitions.
 fn moved(
     input: &Input<'_>,
     rows: Rows<'_>,
@@ -318,18 +319,18 @@ fn summed(kind: &Kind, sums: Vec<f64>, counts: Vec<i64>) -> ArrayRef {
         }
         _ => sums,
     };
-    // Both passes are made of vectors; mostly they find that every value is known.
+    // Both passes are vectorised; usually no value is null.
     let is_counted = |count: &i64| *count > 0;
     let all = counts.iter().fold(true, |all, count| all & is_counted(count))
         & values.iter().fold(true, |all, value| all & value.is_finite());
-    // A sum beyond the greatest number is null, as everywhere.
+    // A sum that overflows is null, as in other aggregates.
     let is_known = |row: usize| counts[row] > 0 && values[row].is_finite();
     let nulls =
         (!all).then(|| NullBuffer::new(BooleanBuffer::collect_bool(values.len(), is_known)));
     Arc::new(Float64Array::new(values.into(), nulls))
 }
 
-/// Rows of one time share a rank.
+/// Rows with the same time share a rank.
 fn ranks(states: &mut Vec<Rank>, input: &Input<'_>, dense: bool) -> ArrayRef {
     let most = input.partitions.iter().max().map_or(0, |&last| last as usize);
     if states.len() <= most {
@@ -349,7 +350,7 @@ fn ranks(states: &mut Vec<Rank>, input: &Input<'_>, dense: bool) -> ArrayRef {
     Arc::new(UInt64Array::from_iter_values(ranks.collect::<Vec<_>>()))
 }
 
-/// Rows of one partition share a number as long as the value stays.
+/// Consecutive rows of a partition with the same value share a number.
 fn period_numbers(states: &mut Vec<Period>, input: &Input<'_>, values: &Int64Array) -> ArrayRef {
     let most = input.partitions.iter().max().map_or(0, |&last| last as usize);
     if states.len() <= most {
@@ -368,7 +369,7 @@ fn period_numbers(states: &mut Vec<Period>, input: &Input<'_>, values: &Int64Arr
     Arc::new(Int64Array::from_iter_values(numbers.collect::<Vec<_>>()))
 }
 
-/// Each row is what the row `distance` before it looks for.
+/// Assigns each row as the result of the row `distance` before it.
 fn look_ahead(
     waiting: &mut Vec<VecDeque<u64>>,
     found: &mut [Vec<Option<u64>>],
@@ -393,19 +394,19 @@ fn look_ahead(
     }
 }
 
-/// Batch and row of a row's number.
+/// Returns the batch and row of a row number.
 fn place(number: u64) -> (usize, usize) {
     ((number >> ROW_BITS) as usize, (number & ((1 << ROW_BITS) - 1)) as usize)
 }
 
-/// The argument's values of the batches that may still be asked for.
+/// The argument's values of batches that may still be needed.
 #[derive(Clone)]
 struct Held {
     default: ScalarValue,
-    /// The number of the batch that `arrays` begins with.
+    /// Number of the first batch in `arrays`.
     first: usize,
     arrays: VecDeque<ArrayRef>,
-    /// How many arrays are held when it is worth looking which are not needed any more.
+    /// Number of arrays at which unneeded ones are removed.
     full: usize,
 }
 
@@ -426,8 +427,8 @@ impl Held {
         self.arrays.push_back(Arc::clone(array));
     }
 
-    /// Copies the values that are still asked for, so that the batches can go, which may be parts
-    /// of files.
+    /// Copies the values that are still needed, so that the batches, which may be slices of files,
+    /// can be released.
     fn settle(&mut self, states: &mut [PickState], batches: usize) {
         if batches == 0 {
             return;
@@ -444,7 +445,7 @@ impl Held {
         self.full = 16;
     }
 
-    /// The values of rows; the default where there is no row.
+    /// Returns the values of rows, or the default where there is no row.
     fn values(&self, rows: &[Option<u64>]) -> Result<ArrayRef> {
         let default = self.default.to_array_of_size(1)?;
         let mut sources: Vec<&dyn Array> = vec![default.as_ref()];

@@ -1,5 +1,5 @@
-//! What windows hold after the last row, kept until later rows follow: a view that grows at its end
-//! does not read again what it has shown.
+//! State of window functions after the last row, cached until further rows arrive. A view that
+//! grows at its end thus does not read its earlier rows again.
 
 use std::any::Any;
 use std::fmt;
@@ -8,28 +8,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::state_memory::{StateMemory, StateShare};
 
-/// What one node holds.
+/// State of one node.
 pub(crate) trait Held: Any + Send {
-    /// Lets go of what is not needed any more; answers how many bytes the rest takes, about.
+    /// Releases data that is no longer needed. Returns the approximate bytes of the remaining
+    /// state.
     fn settle(&mut self) -> usize;
-    /// Goes back to what it was when this was copied of it.
+    /// Restores the state from which `copy` was made.
     fn rewind(&mut self, copy: &(dyn Any + Send));
 }
 
-/// A copy of what one node held.
+/// A copy of a node's state.
 pub(crate) struct Copied {
     pub(crate) state: Box<dyn Any + Send>,
     pub(crate) bytes: usize,
 }
 
-/// What all nodes held before the first row at an instant: rows that come late go on from there.
+/// State of all nodes before the first row of a timestamp. Late rows resume from it.
 struct Mark {
     time: i64,
-    /// How many rows had passed.
+    /// Number of rows processed.
     rows: u64,
-    /// The last instant that had passed, and how many rows of it.
+    /// The latest processed timestamp, and its number of rows.
     last: Option<(i64, u64)>,
-    /// Of each node, as rows come to it.
+    /// State of each node, filled in as rows reach it.
     nodes: Vec<Option<Copied>>,
 }
 
@@ -39,32 +40,33 @@ impl Mark {
     }
 }
 
-/// The state of all windows of a plan.
+/// Cached state of all window nodes of a plan.
 #[derive(Clone)]
 pub struct KeptWindows {
     state: Arc<Mutex<State>>,
 }
 
 struct State {
-    /// Of each node, from the top down; none while rows pass.
+    /// State of each node, from the top down; `None` during an execution.
     nodes: Vec<Option<Box<dyn Held>>>,
-    /// The last instant whose rows passed, and how many there were.
+    /// The latest processed timestamp, and its number of rows.
     last: Option<(i64, u64)>,
-    /// Rows at and after this instant go on from here: the last one that was read, whether rows of
-    /// it passed or were filtered, and none before the first that all was read for.
+    /// Rows at and after this timestamp resume from here. It is the latest timestamp that was read,
+    /// even if its rows were filtered out. It never lies before the first timestamp from which all
+    /// rows were read.
     end: i64,
-    /// What it takes of the memory for states.
+    /// Memory reserved for this state.
     share: StateShare,
-    /// What all of it took when the rows had passed, but for marks.
+    /// Bytes of the state after the last execution, without marks.
     settled: usize,
-    /// Earlier states, in the order of time: the further back, the fewer.
+    /// Earlier states in time order; their density decreases with age.
     marks: Vec<Mark>,
-    /// None is kept of before this instant.
+    /// Marks before this timestamp are not stored.
     marked_from: i64,
 }
 
 impl State {
-    /// Lets marks go that are close to others, seen from the last row.
+    /// Removes marks that are close together in relation to their distance from the last row.
     fn thin(&mut self, rows: u64) {
         let marks = &mut self.marks;
         let mut index = 1;
@@ -78,7 +80,8 @@ impl State {
         }
     }
 
-    /// Takes memory for `more` bytes beside what there is; the oldest marks make room.
+    /// Reserves `more` bytes in addition to the current state. Removes the oldest marks if memory
+    /// is short.
     fn make_room(&mut self, more: usize) -> bool {
         loop {
             let marks: usize = self.marks.iter().map(Mark::bytes).sum();
@@ -104,7 +107,7 @@ impl KeptWindows {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One that keeps earlier states as well, of instants from `first` on.
+    /// Creates a cache that also stores earlier states, for timestamps from `first` on.
     #[must_use]
     pub fn marking(first: i64, memory: &Arc<StateMemory>) -> Self {
         let state = State {
@@ -119,18 +122,19 @@ impl KeptWindows {
         Self { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Places for the states of so many nodes.
+    /// Creates slots for the states of `count` nodes.
     pub(crate) fn slots(&self, count: usize) -> impl Iterator<Item = Slot> {
         self.lock().nodes.resize_with(count, || None);
         let of = self.clone();
         (0..count).map(move |number| Slot { of: of.clone(), number, is_first: number + 1 == count })
     }
 
-    /// Whether it holds what later rows need, where rows up to `last_time` were read. Ask when all
-    /// rows have passed.
+    /// Whether the state suffices for later rows, after rows up to `last_time` were read. Must be
+    /// called after all rows have been processed.
     pub fn settle(&self, last_time: i64) -> bool {
         let mut state = self.lock();
-        // It does not go back: how many rows of an earlier instant passed is not known any more.
+        // `end` never decreases: the number of processed rows of an earlier timestamp is no longer
+        // known.
         state.end = state.end.max(last_time);
         let end = state.end;
         state.last = state.last.filter(|(time, _)| *time == end);
@@ -146,8 +150,8 @@ impl KeptWindows {
         state.make_room(0)
     }
 
-    /// Goes back to a state that no row at or after `first` is in; the instant that rows are to be
-    /// read from then. `None` where none is known.
+    /// Restores a state from before all rows at or after `first`. Returns the timestamp from which
+    /// rows must be read; `None` if no such state exists.
     pub fn rewind(&self, first: i64) -> Option<i64> {
         let mut state = self.lock();
         let State { nodes, last, end, marks, .. } = &mut *state;
@@ -160,64 +164,65 @@ impl KeptWindows {
         Some(mark.time)
     }
 
-    /// The instant from which on rows that have not passed go on from here.
+    /// Timestamp from which new rows resume.
     #[must_use]
     pub fn end(&self) -> i64 {
         self.lock().end
     }
 
-    /// Forgets earlier states.
+    /// Removes all earlier states.
     pub fn forget_marks(&self) {
         self.lock().marks.clear();
     }
 
-    /// How many earlier states there are.
+    /// Number of earlier states.
     #[must_use]
     pub fn marks(&self) -> usize {
         self.lock().marks.len()
     }
 
-    /// The rows of the last instant are gone: what has it now is new.
+    /// Records that the rows of the latest timestamp were removed: rows that now have this
+    /// timestamp are new.
     pub fn forget_last(&self) {
         self.lock().last = None;
     }
 
-    /// What it takes, about.
+    /// Approximate memory used, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.lock().share.bytes()
     }
 }
 
-/// The place of one node's state.
+/// Storage for one node's state.
 #[derive(Clone)]
 pub(crate) struct Slot {
     of: KeptWindows,
     number: usize,
-    /// Whether the node is the first that rows pass.
+    /// Whether the node is the first that rows reach.
     is_first: bool,
 }
 
 impl Slot {
-    /// What the node holds, to go on with.
+    /// Takes the node's state to resume from.
     pub(crate) fn take<T: Held>(&self) -> Option<Box<T>> {
         let held: Box<dyn Any> = self.of.lock().nodes.get_mut(self.number)?.take()?;
         held.downcast().ok()
     }
 
-    /// Leaves it for later rows.
+    /// Stores the node's state for later rows.
     pub(crate) fn leave(&self, held: impl Held) {
         if let Some(place) = self.of.lock().nodes.get_mut(self.number) {
             *place = Some(Box::new(held));
         }
     }
 
-    /// How many of the first rows of this instant passed before.
+    /// The latest timestamp and its number of processed rows, for the first node.
     pub(crate) fn passed(&self) -> Option<(i64, u64)> {
         self.of.lock().last.filter(|_| self.is_first)
     }
 
-    /// The instant of the next mark that this node has not left its state for.
+    /// Returns the timestamp of the next mark that lacks this node's state.
     pub(crate) fn next_mark(&self) -> Option<i64> {
         let state = self.of.lock();
         let mut marks = state.marks.iter();
@@ -225,13 +230,13 @@ impl Slot {
         marks.find(lacks).map(|mark| mark.time)
     }
 
-    /// The first instant that marks are kept of.
+    /// First timestamp for which marks are stored.
     pub(crate) fn marked_from(&self) -> i64 {
         self.of.lock().marked_from
     }
 
-    /// Begins a mark: the first node's state, before the first row at an instant. It is copied when
-    /// there is room for it.
+    /// Begins a mark before the first row of a timestamp, with the first node's state. The state is
+    /// copied only if memory suffices.
     pub(crate) fn begin_mark(
         &self,
         (time, rows): (i64, u64),
@@ -249,8 +254,8 @@ impl Slot {
         state.marks.push(Mark { time, rows, last, nodes });
     }
 
-    /// Adds the state of a node that rows pass later to the mark of an instant, which goes where
-    /// there is no room for it.
+    /// Adds the state of a later node to the mark of a timestamp. The mark is removed if memory
+    /// does not suffice.
     pub(crate) fn complete_mark(
         &self,
         time: i64,
@@ -267,12 +272,12 @@ impl Slot {
         }
     }
 
-    /// Whether the node is the first that rows pass.
+    /// Whether the node is the first that rows reach.
     pub(crate) fn is_first(&self) -> bool {
         self.is_first
     }
 
-    /// Notes the last instant that passed.
+    /// Records the latest processed timestamp.
     pub(crate) fn note(&self, last: Option<(i64, u64)>) {
         if self.is_first {
             self.of.lock().last = last;
@@ -316,7 +321,7 @@ mod tests {
         }
     }
 
-    /// A hundred rows at as many instants, each marked: 10 bytes.
+    /// Processes a hundred rows with distinct timestamps, each with a mark of 10 bytes.
     fn pass(kept: &KeptWindows) -> usize {
         let slot = kept.slots(1).next().unwrap();
         let mut copies = 0;
@@ -332,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_copied_where_there_is_room_and_the_oldest_go_first() {
+    fn states_are_copied_within_the_limit_and_the_oldest_are_removed_first() {
         let memory = StateMemory::new(60);
         let kept = KeptWindows::marking(0, &memory);
         pass(&kept);
@@ -341,7 +346,7 @@ mod tests {
         assert_eq!((kept.bytes(), memory.used()), (10 + 10 * kept.marks(), kept.bytes()));
         let mut rest = memory.share();
         assert!(rest.try_resize(60 - memory.used()));
-        // Others find no room, and what does not keep its state has no marks.
+        // Another cache gets no memory, and without a stored state it has no marks.
         let other = KeptWindows::marking(0, &memory);
         assert_eq!(pass(&other), 0, "nothing is copied without room");
         assert!(!other.settle(99));
@@ -355,14 +360,15 @@ mod tests {
     }
 
     #[test]
-    fn the_end_goes_back_with_the_state_alone() {
+    fn end_decreases_only_with_a_rewind() {
         let kept = KeptWindows::marking(0, &StateMemory::new(1 << 20));
         pass(&kept);
-        // Behind the last row that passed there is one that was filtered.
+        // The last processed row is followed by one that was filtered out.
         assert!(kept.settle(120));
         let slot = kept.slots(1).next().unwrap();
         assert_eq!((kept.end(), slot.passed()), (120, None));
-        // It went: rows of an earlier instant did pass, and are not to pass again.
+        // That row was removed. Rows of an earlier timestamp were processed and must not be
+        // processed again.
         assert!(kept.settle(99));
         assert_eq!((kept.end(), slot.passed()), (120, None));
         slot.note(Some((130, 2)));
@@ -372,7 +378,7 @@ mod tests {
         slot.note(Some((from, 1)));
         assert!(kept.settle(from));
         assert_eq!((kept.end(), slot.passed()), (from, Some((from, 1))));
-        // Of what lies before the place that it went back to it does not know enough.
+        // How many rows were processed at timestamps before the restored one is unknown.
         let from = kept.rewind(50).unwrap();
         slot.note(Some((20, 1)));
         assert!(kept.settle(20));
@@ -384,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn with_room_for_all_there_are_the_fewer_marks_the_further_back() {
+    fn marks_become_sparser_with_age_if_memory_suffices() {
         let memory = StateMemory::new(1 << 20);
         let kept = KeptWindows::marking(0, &memory);
         assert_eq!(pass(&kept), 100);

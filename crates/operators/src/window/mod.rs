@@ -1,4 +1,4 @@
-//! Window functions over rows that come in the order the windows ask for.
+//! Window functions over rows in the order that the windows require.
 
 pub(crate) mod exec;
 pub(crate) mod function;

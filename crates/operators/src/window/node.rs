@@ -10,26 +10,27 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore, Wi
 use super::kept::Slot;
 use super::spec::Spec;
 
-/// Window functions computed in one pass, in the order of a timestamp or as rows come. Output:
-/// the input's columns, then one for each function.
+/// Computes window functions in one pass, in timestamp order or in input order. Output: the input's
+/// columns, then one column per function.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WindowNode {
     input: LogicalPlan,
     timestamp: Option<Expr>,
     functions: Vec<Expr>,
     schema: DFSchemaRef,
-    /// Where its state is kept between executions.
+    /// Where its state is cached between executions, if it is.
     kept: Option<Slot>,
 }
 
 impl WindowNode {
-    /// Whether [`WindowNode::try_new`] takes this window function over rows that are put into
-    /// the order of `timestamp`.
+    /// Whether [`WindowNode::try_new`] supports this window function over rows sorted by
+    /// `timestamp`.
     pub fn takes(expr: &Expr, timestamp: Option<&Expr>, input: &LogicalPlan) -> bool {
         Spec::of(expr, timestamp, input.schema()).is_some()
     }
 
-    /// A node over `input`, whose rows are taken in the order of `timestamp`, or as they come.
+    /// Creates a node over `input`, whose rows are processed in the order of `timestamp`, or in
+    /// input order.
     pub fn try_new(
         input: LogicalPlan,
         timestamp: Option<Expr>,
@@ -44,18 +45,18 @@ impl WindowNode {
         Ok(Self { input, timestamp, functions, schema: as_window.schema, kept: None })
     }
 
-    /// The same with a place for its state.
+    /// Adds a slot for its state.
     pub(crate) fn keeping(self, slot: Slot) -> Self {
         Self { kept: Some(slot), ..self }
     }
 
-    /// Where its state is kept.
+    /// The slot for its state, if any.
     pub(crate) fn kept(&self) -> Option<&Slot> {
         self.kept.as_ref()
     }
 
-    /// Whether each row's results are known when the rows before it are: what the pass holds after
-    /// some rows is then all that later ones need.
+    /// Whether the results of a row depend only on the rows up to it. The state after some rows
+    /// then suffices for all later rows.
     pub fn is_one_pass(&self) -> bool {
         let spec = |function| Spec::of(function, self.timestamp(), self.input.schema());
         let mut specs = self.functions.iter().map(spec);
@@ -63,12 +64,12 @@ impl WindowNode {
             && specs.all(|spec| spec.is_some_and(|(spec, _)| !spec.is_deferred()))
     }
 
-    /// What rows are ordered by.
+    /// The timestamp that orders the rows, if any.
     pub fn timestamp(&self) -> Option<&Expr> {
         self.timestamp.as_ref()
     }
 
-    /// The functions, with their names.
+    /// The functions with their names.
     pub fn functions(&self) -> &[Expr] {
         &self.functions
     }
@@ -117,7 +118,7 @@ impl UserDefinedLogicalNodeCore for WindowNode {
         Ok(Self { kept: self.kept.clone(), ..made })
     }
 
-    // The functions' own columns the optimizer adds itself.
+    // The optimizer adds the functions' columns itself.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let width = self.input.schema().fields().len();
         Some(vec![output_columns.iter().copied().filter(|&column| column < width).collect()])

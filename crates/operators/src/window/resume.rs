@@ -1,4 +1,4 @@
-//! Plans whose windows go on from what an earlier execution left.
+//! Plans whose window functions resume from the state of an earlier execution.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::node::WindowNode;
 use crate::logical::LogicalNode;
 
 impl KeptWindows {
-    /// The same plan, whose windows go on from here and leave here what they hold in the end. Of
-    /// the rows that it reads those of the last instant that passed before are left out.
+    /// Returns the plan with window functions that resume from this state and store their final
+    /// state here. Rows of the latest timestamp that were already processed are skipped.
     pub fn in_plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let is_window = |node: &LogicalPlan| {
             matches!(LogicalNode::of_plan(node), Some(LogicalNode::Windows(_)))
@@ -22,7 +22,7 @@ impl KeptWindows {
             count += usize::from(is_window(node));
             Ok(TreeNodeRecursion::Continue)
         })?;
-        // From the top down: rows pass the last one first.
+        // Nodes are visited from the top down; rows reach the last one first.
         let mut slots = self.slots(count);
         let kept = plan.transform_down(|node| {
             let Some(LogicalNode::Windows(window)) = LogicalNode::of_plan(&node) else {

@@ -1,4 +1,4 @@
-//! Which window functions one pass over rows in time order computes, and what they ask for.
+//! Window functions that can be computed in one pass over rows in time order, and their parameters.
 
 use arrow_schema::DataType;
 use datafusion::common::{DFSchema, ScalarValue};
@@ -8,11 +8,11 @@ use datafusion::logical_expr::{
 };
 use tidemark_kernels::{Pick, Reach};
 
-/// The window function that numbers periods: a row whose LONG is another than that of the
-/// partition's row before begins the next one.
+/// Name of the window function that numbers periods. A row whose LONG differs from that of the
+/// partition's previous row starts a new period.
 pub const PERIOD_NUMBER: &str = "period_number";
 
-/// What is computed of a frame.
+/// Kind of computation over a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     RowNumber,
@@ -24,13 +24,13 @@ pub(crate) enum Kind {
     Extreme {
         greatest: bool,
     },
-    /// A value of another row, or the default where there is no such row.
+    /// The value of another row, or the default if that row does not exist.
     Pick {
         pick: Pick,
         ignore_nulls: bool,
         default: ScalarValue,
     },
-    /// The number of the run of rows with one value: see [`PERIOD_NUMBER`].
+    /// The number of the run of equal values; see [`PERIOD_NUMBER`].
     Period,
     /// The value this many rows ahead.
     Ahead {
@@ -39,18 +39,18 @@ pub(crate) enum Kind {
     },
 }
 
-/// A window function.
+/// Parameters of a window function.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Spec {
     pub(crate) kind: Kind,
-    /// `None` for the whole partition. Distances in time are nanoseconds.
+    /// The frame; `None` for the whole partition. Time distances are in nanoseconds.
     pub(crate) reach: Option<Reach>,
     pub(crate) by_time: bool,
 }
 
 impl Spec {
-    /// What a window function asks for; `None` when it cannot be computed in one pass over rows
-    /// ordered by `timestamp`.
+    /// Returns the parameters of a window function; `None` if it cannot be computed in one pass
+    /// over rows ordered by `timestamp`.
     pub(crate) fn of(
         expr: &Expr,
         timestamp: Option<&Expr>,
@@ -80,13 +80,13 @@ impl Spec {
         Some((Self { kind, reach, by_time }, *function))
     }
 
-    /// Whether rows that come later can change the result.
+    /// Whether later rows can change the result.
     pub(crate) fn is_deferred(&self) -> bool {
         self.reach.is_none() || matches!(self.kind, Kind::Ahead { .. })
     }
 }
 
-/// Whether rows ordered by `timestamp` are ordered so; without an order any will do.
+/// Whether the order by `timestamp` satisfies this clause; without a clause, any order does.
 fn is_ordered(order_by: &[SortExpr], timestamp: Option<&Expr>) -> bool {
     match (order_by, timestamp) {
         ([], _) => true,
@@ -150,7 +150,7 @@ fn literal(expr: &Expr) -> Option<ScalarValue> {
     }
 }
 
-/// A frame as distances back from the current row, and whether they are times.
+/// Returns a frame as distances back from the current row, and whether they are times.
 fn reach(frame: &WindowFrame) -> Option<(Option<Reach>, bool)> {
     let by_time = match frame.units {
         WindowFrameUnits::Rows => false,
@@ -174,7 +174,7 @@ fn reach(frame: &WindowFrame) -> Option<(Option<Reach>, bool)> {
     Some((Some(Reach { from, to }), by_time))
 }
 
-/// Rows, or nanoseconds.
+/// Returns a distance in rows or nanoseconds.
 fn distance(value: &ScalarValue) -> Option<i64> {
     match value {
         ScalarValue::UInt64(Some(rows)) => i64::try_from(*rows).ok(),

@@ -1,5 +1,6 @@
-//! Aggregates of whole partitions, of the rows of a scan: these are read twice, once to aggregate
-//! them by the keys, once to look each row's up. Nothing but the aggregates is held.
+//! Aggregates of whole partitions over the rows of a scan. The rows are read twice: once to
+//! aggregate them by key, and once to look up each row's result. Only the aggregates are kept in
+//! memory.
 
 use std::sync::Arc;
 
@@ -23,11 +24,11 @@ use crate::sample_by::exec::plan_sample_by;
 use crate::sample_by::node::SampleByNode;
 use crate::scan::kind::Scan;
 
-/// Keys of partitions, at most: what a join knows of its keys takes time that grows with the square
-/// of their number, and nothing stops it.
+/// Maximum number of partition keys. Deriving a join's key properties takes time quadratic in their
+/// number and cannot be cancelled.
 const MAX_KEYS: usize = 64;
 
-/// The plan of a node whose functions all are such aggregates, by the same keys.
+/// Returns the plan of a node whose functions are all such aggregates with the same keys.
 pub(super) fn plan_whole(
     node: &WindowNode,
     logical: &LogicalPlan,
@@ -76,7 +77,7 @@ pub(super) fn plan_whole(
     )))
 }
 
-/// The keys, and the functions as aggregates.
+/// Returns the keys, and the functions as aggregates.
 fn aggregates(node: &WindowNode, schema: &DFSchema) -> Option<(Vec<Expr>, Vec<Expr>)> {
     let mut by: Option<Vec<Expr>> = None;
     let mut aggregates = vec![];
@@ -98,7 +99,7 @@ fn aggregates(node: &WindowNode, schema: &DFSchema) -> Option<(Vec<Expr>, Vec<Ex
     Some((by?, aggregates))
 }
 
-/// Whether rows are those of a scan, the same each time.
+/// Whether the rows come from a scan and are the same in every execution.
 fn can_be_read_twice(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     match PlanNode::of(plan.as_ref()) {
         PlanNode::Operator(operator) => {

@@ -1,5 +1,5 @@
-//! How WINDOW JOIN runs: the right side is read and arranged once, the left side's partitions are
-//! workers.
+//! Execution of WINDOW JOIN: the right side is read and arranged once; each partition of the left
+//! side has a worker.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -120,7 +120,7 @@ impl Lower for WindowJoinNode {
         let (keys, key_kind) = key_pairs(self.keys(), (&left, &right), lowering)?;
         let pairs = pair_schema(inputs.logical[0], inputs.logical[1])?;
         let (left_schema, right_schema) = (left.plan.schema(), right.plan.schema());
-        // Columns that nothing reads are null there.
+        // Columns that no expression reads are null in the pairs.
         let fields = left_schema.fields().iter().chain(right_schema.fields());
         let fields: Fields =
             fields.map(|field| field.as_ref().clone().with_nullable(true)).collect();
@@ -143,7 +143,7 @@ impl Lower for WindowJoinNode {
         let high = bound(&range.high, &left, lowering)?;
         let mut reach = reach(&left, &low, &high);
         if filter.is_some() && range.include_prevailing {
-            // The newest row for which the condition holds may be older than any window.
+            // The newest row that satisfies the condition may be older than any window.
             reach = reach.map(|(_, newest)| (i64::MIN, newest));
         }
         let plan = WindowPlan {
@@ -174,7 +174,7 @@ fn bound(bound: &WindowBound, left: &SidePlan, lowering: &Lowering<'_>) -> Resul
     Ok(BoundPlan { distance, unit: bound.unit, following: bound.following })
 }
 
-/// The instants that windows of constant distances can hold.
+/// Returns the range of timestamps that windows of constant distances can contain.
 fn reach(left: &SidePlan, low: &BoundPlan, high: &BoundPlan) -> Option<(i64, i64)> {
     let (scan, output) = origin(&left.plan, &left.timestamp)?;
     let (first, last) = scan.time_bounds(output)?;
@@ -188,7 +188,8 @@ struct Sides<'a> {
     pair_schema: &'a SchemaRef,
 }
 
-/// An aggregate that reads the right side alone may have an index; all others go over pairs.
+/// Plans an aggregate. It can have an index if it reads only the right side; otherwise it is
+/// computed over pairs.
 fn window_aggregate(
     aggregate: &Expr,
     sides: &Sides<'_>,

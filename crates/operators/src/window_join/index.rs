@@ -1,4 +1,4 @@
-//! Aggregates of many ranges of one right column, each answered without reading the range.
+//! Aggregates over many ranges of one right column, each computed without reading the range.
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ pub(crate) struct Window {
     pub(crate) end: usize,
 }
 
-/// One aggregate over a column.
+/// An aggregate over a column.
 pub(crate) trait RangeAggregate: Send + Sync {
-    /// One value for each window.
+    /// Returns one value per window.
     fn over(&self, windows: &[Window]) -> Result<ArrayRef>;
-    /// Bytes held.
+    /// Memory used, in bytes.
     fn size(&self) -> usize;
 }
 
-/// What an aggregate function is here.
+/// Kind of an aggregate function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Count,
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Edge(EdgeKind),
 }
 
-/// The kind of an aggregate that needs no look at its rows, if it is one.
+/// Returns the kind of an aggregate that an index can compute, if it is one.
 pub(crate) fn kind_of(
     aggregate: &AggregateFunctionExpr,
     argument: Option<&DataType>,
@@ -74,7 +74,7 @@ pub(crate) fn kind_of(
     }
 }
 
-/// The aggregate over a column; without one it counts rows.
+/// Builds the index of an aggregate over a column; without a column, it counts rows.
 pub(crate) fn build(
     kind: Kind,
     column: Option<&ArrayRef>,
@@ -101,10 +101,10 @@ fn integers(column: &ArrayRef) -> Result<Int64Array> {
     Ok(cast(column, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
 }
 
-/// Values that are not null, up to each row.
+/// Running count of non-null values.
 #[derive(Debug)]
 struct Counts {
-    /// `None` while no value is null.
+    /// Counts before each row; `None` if no value is null.
     before: Option<Vec<u32>>,
 }
 
@@ -153,7 +153,7 @@ impl RangeAggregate for Counts {
     }
 }
 
-/// Sums of integers wrap, so the difference of two running sums is exact.
+/// Integer sums wrap, so the difference of two running sums is exact.
 #[derive(Debug)]
 struct IntegerSum {
     before: Vec<i64>,
@@ -178,7 +178,8 @@ impl RangeAggregate for IntegerSum {
     fn over(&self, windows: &[Window]) -> Result<ArrayRef> {
         let sums = windows.iter().map(|window| {
             let sum = self.before[window.end].wrapping_sub(self.before[window.start]);
-            // A sum that lands on the smallest integer is null: the dialect's null is that value.
+            // A sum equal to the smallest integer is null, because that integer represents null in
+            // SQL.
             (self.counts.of_window(window) > 0 && sum != i64::MIN).then_some(sum)
         });
         Ok(Arc::new(sums.collect::<Int64Array>()))
@@ -257,7 +258,8 @@ impl<C: Combine<Value = i64>> RangeAggregate for Extremes<C> {
 struct Edges {
     kind: EdgeKind,
     column: ArrayRef,
-    /// For rows up to and with each: the next (of `first`) or previous row with a value.
+    /// For each row: the next row with a value (for `first`) or the previous one, including the row
+    /// itself.
     valid: Option<Vec<u32>>,
 }
 

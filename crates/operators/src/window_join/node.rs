@@ -9,11 +9,12 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogi
 /// One end of the window around a left row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct WindowBound {
-    /// Number of units, a LONG over the left row. Negative means 0; for null the window is empty.
+    /// Number of units: a LONG expression over the left row. Negative values mean 0; null makes the
+    /// window empty.
     pub distance: Expr,
-    /// One unit in the unit of the timestamps.
+    /// Length of one unit, in the unit of the timestamps.
     pub unit: i64,
-    /// After the left timestamp, not before it.
+    /// Whether the bound lies after the left timestamp instead of before it.
     pub following: bool,
 }
 
@@ -25,19 +26,19 @@ impl fmt::Display for WindowBound {
     }
 }
 
-/// Which right rows a left row's window holds.
+/// Right rows in a left row's window.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct WindowRange {
-    /// The first instant, inclusive.
+    /// First timestamp, inclusive.
     pub low: WindowBound,
-    /// The last instant, inclusive.
+    /// Last timestamp, inclusive.
     pub high: WindowBound,
-    /// Whether the newest right row at or before the first instant belongs to it.
+    /// Whether the window includes the newest right row at or before the first timestamp.
     pub include_prevailing: bool,
 }
 
-/// Every left row with aggregates over the right rows in a window of time around it. Output: left
-/// columns, then aggregates, in left order.
+/// Joins every left row with aggregates over the right rows in a time window around it. Output:
+/// left columns, then aggregates, in left order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WindowJoinNode {
     left: LogicalPlan,
@@ -51,12 +52,12 @@ pub struct WindowJoinNode {
     schema: DFSchemaRef,
 }
 
-/// What the expressions of a [`WindowJoinNode`] are.
+/// Expressions of a [`WindowJoinNode`].
 #[derive(Debug, Clone)]
 pub struct WindowJoinExprs {
     /// The left timestamp.
     pub left_timestamp: Expr,
-    /// The right timestamp, in the left one's unit.
+    /// The right timestamp, in the unit of the left timestamp.
     pub right_timestamp: Expr,
     /// Pairs of left and right expressions that must be equal; null equals null.
     pub keys: Vec<(Expr, Expr)>,
@@ -67,7 +68,7 @@ pub struct WindowJoinExprs {
 }
 
 impl WindowJoinNode {
-    /// A node over two inputs in timestamp order.
+    /// Creates a node over two inputs in timestamp order.
     pub fn try_new(
         left: LogicalPlan,
         right: LogicalPlan,
@@ -106,7 +107,7 @@ impl WindowJoinNode {
         (&self.left_timestamp, &self.right_timestamp)
     }
 
-    /// Pairs of keys.
+    /// Pairs of left and right keys.
     pub fn keys(&self) -> &[(Expr, Expr)] {
         &self.keys
     }
@@ -127,7 +128,7 @@ impl WindowJoinNode {
     }
 }
 
-/// The columns of a left and a right row side by side.
+/// Returns the schema of a left row followed by a right row.
 pub(crate) fn pair_schema(left: &LogicalPlan, right: &LogicalPlan) -> Result<DFSchema> {
     let fields = left.schema().iter().chain(right.schema().iter());
     let fields = fields
@@ -211,7 +212,7 @@ impl UserDefinedLogicalNodeCore for WindowJoinNode {
         Self::try_new(left, right, exprs, range)
     }
 
-    // Left columns pass; all that the expressions read is added by the optimizer.
+    // Left columns are passed on; the optimizer adds all columns that the expressions read.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let width = self.left.schema().fields().len();
         let left = output_columns.iter().copied().filter(|&column| column < width).collect();

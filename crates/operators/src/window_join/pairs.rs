@@ -1,5 +1,5 @@
-//! Pairs of a left row and a right row of its window: what a condition over both sides and any
-//! aggregate without an index are computed over, a bounded number of pairs at a time.
+//! Pairs of a left row and a right row of its window. Conditions over both sides, and aggregates
+//! without an index, are evaluated over a limited number of pairs at a time.
 
 use std::sync::Arc;
 
@@ -18,24 +18,24 @@ use super::side::WindowSide;
 use crate::sample_by::accumulator::{Accumulate, BatchGroups, RowGroups, count_rows};
 use crate::sample_by::fallback::state_of;
 
-/// Pairs computed at once.
+/// Maximum number of pairs processed per step.
 const MAX_PAIRS: usize = 16 * 1024;
-/// Rows first looked at when the prevailing row is searched for backwards.
+/// Number of rows examined in the first step of the backward search for the prevailing row.
 const FIRST_STEP: usize = 64;
 const NO_GROUP: u32 = u32::MAX;
 
-/// The right rows of one left row: its window and, apart from it, the prevailing row.
+/// Right rows of one left row: its window and, separately, the prevailing row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) before: Option<usize>,
     pub(crate) window: Window,
 }
 
-/// Goes through the pairs of a batch.
+/// Iterates over the pairs of a batch.
 struct Walk<'a> {
     spans: &'a [Span],
     row: usize,
-    /// Pairs of `row` already seen.
+    /// Number of pairs of `row` already returned.
     seen: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
         Self { spans, row: 0, seen: 0 }
     }
 
-    /// The next pairs: left rows and right positions, both ascending.
+    /// Returns the next pairs: left rows and right positions, both ascending.
     fn next(&mut self) -> Option<(Vec<u32>, Vec<usize>)> {
         let (mut left, mut right) = (vec![], vec![]);
         while let Some(span) = self.spans.get(self.row)
@@ -67,7 +67,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The pairs as a batch; columns that nothing reads are null.
+/// Returns the pairs as a batch; columns that no expression reads are null.
 fn pair_batch(
     plan: &WindowPlan,
     side: &WindowSide,
@@ -92,15 +92,16 @@ fn pair_batch(
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
-/// For which pairs the condition holds.
+/// Returns for which pairs the condition holds.
 fn mask(filter: &Arc<dyn PhysicalExpr>, pairs: &RecordBatch) -> Result<BooleanArray> {
     let mask = filter.evaluate(pairs)?.into_array(pairs.num_rows())?;
     let mask = mask.as_boolean_opt().cloned();
     mask.ok_or_else(|| internal_datafusion_err!("the condition of a join is no truth value"))
 }
 
-/// For each window start, the newest right row at or before it for which the condition holds:
-/// `starts` are the first positions after it. Looks back in ever longer steps.
+/// For each window start, finds the newest right row at or before it that satisfies the condition.
+/// `starts` are the first positions after the window starts. The search goes backwards in growing
+/// steps.
 pub(crate) async fn find_prevailing(
     plan: &WindowPlan,
     side: &WindowSide,
@@ -142,7 +143,7 @@ pub(crate) async fn find_prevailing(
     }
 }
 
-/// The aggregates computed over pairs, `None` for indexed ones; one value for each left row.
+/// Computes the aggregates over pairs, with one value per left row; `None` for indexed aggregates.
 pub(crate) async fn aggregate(
     plan: &WindowPlan,
     side: &WindowSide,
@@ -184,10 +185,10 @@ fn fresh(plan: &WindowPlan) -> Result<States> {
     states.collect()
 }
 
-/// Left rows that have a pair, numbered.
+/// Groups of pairs: one for each left row that has a pair.
 struct Groups {
     of_row: Vec<u32>,
-    /// Pairs of each.
+    /// Number of pairs per group.
     counts: Vec<i64>,
 }
 
@@ -228,7 +229,8 @@ impl Groups {
         Ok(())
     }
 
-    /// Each aggregate's value for each left row; rows without a pair have its value of nothing.
+    /// Returns each aggregate's value for each left row. Rows without pairs get the aggregate's
+    /// value over no rows.
     fn finish(self, plan: &WindowPlan, states: States) -> Result<Vec<Option<ArrayRef>>> {
         let groups = self.counts.len() as u32;
         let rows: UInt32Array = self.of_row.iter().map(|&group| Some(group.min(groups))).collect();

@@ -1,4 +1,4 @@
-//! What every worker of a WINDOW JOIN needs to know.
+//! Settings shared by all workers of a WINDOW JOIN.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::sample_by::plan::AggregatePlan;
 /// One end of the windows.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundPlan {
-    /// Number of units, over the left row.
+    /// Number of units, evaluated on the left row.
     pub(crate) distance: Arc<dyn PhysicalExpr>,
     pub(crate) unit: i64,
     pub(crate) following: bool,
@@ -27,7 +27,7 @@ impl BoundPlan {
         self.distance.is::<Literal>()
     }
 
-    /// The distance from the timestamp where it is the same for all rows and not null.
+    /// Returns the distance from the timestamp, if it is the same for all rows and not null.
     pub(crate) fn constant(&self) -> Option<i64> {
         match self.distance.downcast_ref::<Literal>()?.value() {
             ScalarValue::Int64(Some(units)) => Some(self.signed(*units)),
@@ -35,19 +35,19 @@ impl BoundPlan {
         }
     }
 
-    /// Units as a distance: what is negative means 0.
+    /// Converts units to a distance; negative values mean 0.
     pub(crate) fn signed(&self, units: i64) -> i64 {
         let distance = units.max(0).saturating_mul(self.unit);
         if self.following { distance } else { -distance }
     }
 }
 
-/// How an aggregate is computed.
+/// Computation method of an aggregate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Computed {
-    /// From an index of ranges over right rows; the arguments read the right side.
+    /// From an index over ranges of right rows; the arguments refer to the right side.
     Indexed(Kind),
-    /// Over pairs of rows; the arguments read both sides.
+    /// Over pairs of rows; the arguments refer to both sides.
     Pairs,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct WindowAggregate {
     pub(crate) computed: Computed,
 }
 
-/// Adds to each left row aggregates over the right rows around it.
+/// Adds aggregates over the surrounding right rows to each left row.
 pub(crate) struct WindowPlan {
     pub(crate) left_timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) right_timestamp: Arc<dyn PhysicalExpr>,
@@ -67,12 +67,12 @@ pub(crate) struct WindowPlan {
     pub(crate) low: BoundPlan,
     pub(crate) high: BoundPlan,
     pub(crate) include_prevailing: bool,
-    /// A condition over pairs.
+    /// Condition over pairs, if any.
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) aggregates: Vec<WindowAggregate>,
     pub(crate) pair_schema: SchemaRef,
-    /// Columns of the pairs that are read.
+    /// Pair columns that expressions read.
     pub(crate) paired: HashSet<usize>,
-    /// No window holds an instant outside of these, as far as is known.
+    /// Range of timestamps that contains all windows, if known.
     pub(crate) reach: Option<(i64, i64)>,
 }

@@ -1,5 +1,5 @@
-//! The right side of a WINDOW JOIN: rows put in order of their keys, then of time, so that a
-//! window is one range of positions.
+//! The right side of a WINDOW JOIN. Rows are sorted by key, then by time, so that a window is one
+//! range of positions.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::asof::keys::{KeySpace, Side};
 use crate::asof::right::{RightSide, SideExprs};
 use crate::operator::Run;
 
-/// The right rows and what is known about their ranges.
+/// The right rows, with data about their ranges.
 pub(crate) struct WindowSide {
     right: RightSide,
-    /// First position of each key, and the end of the last.
+    /// First position of each key, and the end of the last key.
     starts: Vec<usize>,
     /// Timestamp by position.
     times: Vec<i64>,
     /// Packed row by position.
     rows: Vec<u64>,
-    /// By aggregate; `None` for those that are computed over pairs of rows.
+    /// Index of each aggregate; `None` for aggregates computed over pairs of rows.
     indexes: Vec<Option<Box<dyn RangeAggregate>>>,
     _memory: MemoryReservation,
 }
@@ -62,12 +62,12 @@ impl WindowSide {
         Ok(Self { right, starts, times, rows, indexes, _memory: memory })
     }
 
-    /// The rows themselves.
+    /// The right rows.
     pub(crate) fn right(&self) -> &RightSide {
         &self.right
     }
 
-    /// Where the rows of a key stand; nowhere for a key that no right row has.
+    /// Positions of the rows of a key; empty for a key that no right row has.
     pub(crate) fn of_key(&self, key: u32) -> Window {
         let bounds = (self.starts.get(key as usize), self.starts.get(key as usize + 1));
         let (Some(&start), Some(&end)) = bounds else { return Window::default() };
@@ -79,27 +79,28 @@ impl WindowSide {
         self.starts.len() - 1
     }
 
-    /// First position from `from` on, within a key's, that is not before `bound`.
+    /// Returns the first position from `from` on, within the rows of a key, that is not before
+    /// `bound`.
     pub(crate) fn at_or_after(&self, of_key: Window, from: usize, bound: i64) -> usize {
         run_end(&self.times[..of_key.end], from, bound)
     }
 
-    /// First position from `from` on, within a key's, that is after `bound`.
+    /// Returns the first position from `from` on, within the rows of a key, that is after `bound`.
     pub(crate) fn after(&self, of_key: Window, from: usize, bound: i64) -> usize {
         upper_bound(&self.times[..of_key.end], from, bound)
     }
 
-    /// Timestamp at a position.
+    /// Returns the timestamp at a position.
     pub(crate) fn time(&self, position: usize) -> i64 {
         self.times[position]
     }
 
-    /// Packed row at a position.
+    /// Returns the packed row at a position.
     pub(crate) fn row(&self, position: usize) -> u64 {
         self.rows[position]
     }
 
-    /// The index of an aggregate.
+    /// Returns the index of an aggregate, if it has one.
     pub(crate) fn index(&self, aggregate: usize) -> Option<&dyn RangeAggregate> {
         self.indexes.get(aggregate)?.as_deref()
     }
@@ -107,7 +108,7 @@ impl WindowSide {
 
 type Arranged = (Vec<usize>, Vec<i64>, Vec<u64>);
 
-/// A counting sort of the rows within reach by their keys, which keeps their order in time.
+/// Sorts the rows within reach by key with a counting sort, which preserves their time order.
 fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> Result<Arranged> {
     let chunks = right.chunks();
     let keys = right.space().len().max(1);
@@ -158,7 +159,7 @@ fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> 
     Ok((starts, times, rows))
 }
 
-/// The last row of each key before those within reach.
+/// Returns the last row of each key before the rows within reach.
 fn prevailing(
     chunks: &[RightChunk<'_>],
     within: &[std::ops::Range<usize>],

@@ -17,13 +17,13 @@ use super::plan::{BoundPlan, Computed, WindowPlan};
 use super::side::WindowSide;
 use crate::sample_by::partial::timestamps;
 
-/// A worker's place in the right side.
+/// A worker's position in the right side.
 pub(crate) struct Worker {
     plan: Arc<WindowPlan>,
     side: Arc<WindowSide>,
     schema: SchemaRef,
-    /// By key: where the last window began and ended. Later left rows look from there on, as
-    /// long as all windows are of one length.
+    /// Bounds of each key's last window. If all windows have the same length, the search for later
+    /// left rows starts from them.
     hints: Vec<Window>,
 }
 
@@ -61,7 +61,7 @@ impl Worker {
         Self { plan, side, schema, hints }
     }
 
-    /// Joins a batch that is later than all before.
+    /// Joins a batch that is later than all previous batches.
     pub(crate) async fn join(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let plan = Arc::clone(&self.plan);
         let spans = match &plan.filter {
@@ -92,7 +92,7 @@ impl Worker {
         if column.data_type() == wanted { Ok(column) } else { Ok(cast(&column, wanted)?) }
     }
 
-    /// The windows of a batch; the prevailing row is part of its window where `prevailing` says.
+    /// Returns the windows of a batch. With `prevailing`, a window includes its prevailing row.
     fn spans(&mut self, batch: &RecordBatch, prevailing: bool) -> Result<Vec<Span>> {
         let plan = Arc::clone(&self.plan);
         let times = timestamps(&plan.left_timestamp, batch)?;
@@ -130,7 +130,7 @@ impl Worker {
         Ok(spans)
     }
 
-    /// As [`Self::spans`], where the prevailing row must satisfy a condition over both sides.
+    /// Like [`Self::spans`], for a prevailing row that must satisfy a condition over both sides.
     async fn filtered_spans(&mut self, batch: &RecordBatch) -> Result<Vec<Span>> {
         let mut spans = self.spans(batch, false)?;
         if !self.plan.include_prevailing {
@@ -154,7 +154,7 @@ impl Worker {
         }
         let found = pairs::find_prevailing(&plan, &side, batch, (&first, &starts)).await?;
         for ((span, found), low) in spans.iter_mut().zip(found).zip(lows) {
-            // One at the window's very start is part of it already.
+            // A row exactly at the window's start is already part of the window.
             span.before = found.filter(|&position| side.time(position) < low);
         }
         Ok(spans)

@@ -1,11 +1,11 @@
-//! Queries that materialized views answer.
+//! Query rewrite: materialized views answer aggregations over their base tables.
 //!
-//! SAMPLE BY or GROUP BY over a base table is computed from the rows of a view over it, where these
-//! are finer buckets and keys of the same aggregates: sums of sums, the least of the least. What
-//! the view does not show at the query's own snapshot (rows that came since, buckets that a range
-//! of time cuts, partitions that the base lost) is read from the base, in the same buckets. So the
-//! answer is the one that the base gives; sums of floating-point numbers are added in another
-//! order, as they are by other numbers of workers.
+//! A SAMPLE BY or GROUP BY over a base table is computed from a view over it if the view has finer
+//! buckets and keys with the same aggregates: sums of sums, minima of minima. Rows that the view
+//! does not contain at the query's snapshot are read from the base in the same buckets. Those are
+//! rows added since the last refresh, buckets cut by a time range, and partitions removed from the
+//! base. The result equals that of the base, except that floating-point sums are added in a
+//! different order, as also happens with a different number of workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,9 +32,9 @@ use crate::binder::statements::incremental::buckets::{Buckets, column_of, floore
 use crate::binder::statements::incremental::{self, IncrementalRows};
 use crate::binder::{Binder, error};
 
-/// A view answers where it has so many times fewer rows than its base.
+/// Minimum ratio of base rows to view rows for which a view is used.
 const FEWER: u64 = 4;
-/// Stretches that are read from one of the two, at most.
+/// Maximum number of ranges read from the view or from the base.
 const MAX_RANGES: usize = 64;
 
 /// An aggregation over a base table that a view may answer.
@@ -43,37 +43,37 @@ struct Asked<'a> {
     filter: Option<&'a Expr>,
     scan: &'a TableScan,
     base: Arc<TableSnapshot>,
-    /// What the query reads of the base; empty: all of it.
+    /// Time ranges that the query reads of the base; empty for the whole table.
     ranges: Vec<TimeRange>,
 }
 
-/// A view as the query's snapshot has it.
+/// A view in the query's snapshot.
 struct Source<'a> {
     known: &'a AnsweringView,
     table: Arc<TableSnapshot>,
 }
 
-/// How a view answers an aggregation.
+/// The rewrite of an aggregation to read a view.
 struct Answer<'a> {
     shown: &'a Shown,
-    /// Columns of the base that its keys and its filter read.
+    /// Base columns that the keys and the filter read.
     keys: BTreeSet<String>,
     parts: Vec<Part>,
-    /// What is read from the view, and what from the base.
+    /// Time ranges read from the view, and those read from the base.
     covered: Vec<TimeRange>,
     rest: Vec<TimeRange>,
 }
 
-/// What of an aggregate a view has, and how it is put together.
+/// The view's column for an aggregate, and how its values are combined.
 struct Part {
-    /// In the view's own aggregates.
+    /// Index into the view's aggregates.
     place: usize,
-    /// Over what the view shows.
+    /// The aggregate over the view's rows.
     combined: Expr,
 }
 
 impl Binder<'_> {
-    /// The plan with aggregations that views answer, and whether there are some.
+    /// Rewrites the aggregations that views can answer, and returns whether any was rewritten.
     pub(crate) fn answered(&mut self, plan: LogicalPlan) -> EngineResult<(LogicalPlan, bool)> {
         let Some(answering) = &self.context.answering else { return Ok((plan, false)) };
         let views = answering.of(self.snapshot);
@@ -122,7 +122,7 @@ impl Binder<'_> {
                 worth.push((rows, Source { known, table }));
             }
         }
-        // The smallest that answers it is read.
+        // Prefer the view with the fewest rows.
         worth.sort_by_key(|(rows, source)| (*rows, source.known.view.table));
         let mut touched = None;
         for (_, source) in worth {
@@ -143,7 +143,7 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// A view's table, where the user knows of it and it keeps all its rows.
+    /// A view's table, if it is visible to the user and has no TTL.
     fn seen(&self, known: &AnsweringView) -> Option<Arc<TableSnapshot>> {
         let table = self.snapshot.table_by_id(known.view.table)?;
         let schema = table.schema();
@@ -151,7 +151,7 @@ impl Binder<'_> {
         (is_seen && schema.ttl_hours_or_months == 0).then_some(table)
     }
 
-    /// What a view shows of its base; it is the same for all users.
+    /// The view's bound query, which is the same for all users.
     fn shown(&self, asked: &Asked<'_>, source: &Source<'_>) -> Option<Arc<Shown>> {
         let versions = (asked.base.schema().version, source.table.schema().version);
         source.known.shown(versions, |view| {
@@ -162,8 +162,8 @@ impl Binder<'_> {
         })
     }
 
-    /// What a view shows at the query's snapshot of what the query reads, and what is left for
-    /// the base; `None` where it shows nothing of it, or both are in too many pieces.
+    /// Splits the query's time ranges into those the view covers at this snapshot and those left
+    /// for the base. Returns `None` if the view covers nothing or either side has too many ranges.
     fn divided(
         &self,
         asked: &Asked<'_>,
@@ -209,7 +209,7 @@ impl Binder<'_> {
         asked.combined(inner, &answer.parts).map(Some)
     }
 
-    /// The rows of the view, under the names of the base.
+    /// Plans the view's rows under the base's column names.
     fn part_of_view(
         &mut self,
         asked: &Asked<'_>,
@@ -259,8 +259,8 @@ impl<'a> Asked<'a> {
         self.base.schema().timestamp_column().map_or("", |column| column.name.as_str())
     }
 
-    /// The columns that its keys and its filter read, and what of the view each of its aggregates
-    /// is made of; `None` where the view does not have them.
+    /// The base columns that the keys and the filter read, and the view's column for each
+    /// aggregate; `None` if the view lacks one of them.
     fn parts(&self, shown: &Shown, table: &TableSnapshot) -> Option<(BTreeSet<String>, Vec<Part>)> {
         let time = self.time();
         let mut keys = BTreeSet::new();
@@ -287,7 +287,8 @@ impl<'a> Asked<'a> {
         if !keys.iter().all(|key| shown.keys.contains_key(key)) {
             return None;
         }
-        // One row of the view for each bucket and group: then the first of the first is the first.
+        // If the view has one row per bucket and group, the first of its first values is the first
+        // value.
         let is_one = shown.keys.keys().all(|key| plain.contains(key));
         let reference = &self.scan.table_name;
         let part = |(number, asked): (usize, &Expr)| {
@@ -298,8 +299,8 @@ impl<'a> Asked<'a> {
         Some((keys, parts?))
     }
 
-    /// What the view shows of what the query reads, in whole buckets, and what is left for the
-    /// base: ascending, apart.
+    /// Splits the query's time ranges into whole buckets that the view covers and the remainder for
+    /// the base. Both lists are ascending and disjoint.
     fn divided(
         &self,
         buckets: &BucketSpec,
@@ -315,7 +316,7 @@ impl<'a> Asked<'a> {
             ranges => TimeRange::intersection(ranges, &[all]),
         };
         let whole_ends = |range: &TimeRange| {
-            // No row lies before the first or behind the last.
+            // No row is before the first or after the last.
             let lo = if range.lo <= first { buckets.around(first, first).0 } else { range.lo };
             let hi = if range.hi > last { buckets.around(last, last).1 } else { range.hi };
             TimeRange { lo, hi: hi.min(until) }
@@ -338,7 +339,7 @@ impl<'a> Asked<'a> {
         (covered, rest)
     }
 
-    /// The rest of the base, in the buckets and with the names of the view's part.
+    /// Plans the base's remaining rows, in the view's buckets and with its column names.
     fn part_of_base(
         &self,
         Answer { shown, keys, parts, rest, .. }: &Answer<'_>,
@@ -367,7 +368,7 @@ impl<'a> Asked<'a> {
         relation::project(LogicalPlan::Extension(Extension { node }), exprs)
     }
 
-    /// The aggregation as it was asked for, over parts of it.
+    /// The original aggregation, over the partial aggregates.
     fn combined(&self, inner: LogicalPlan, parts: &[Part]) -> EngineResult<LogicalPlan> {
         let alias = SubqueryAlias::try_new(Arc::new(inner), self.scan.table_name.clone());
         let input = LogicalPlan::SubqueryAlias(alias.map_err(error::plan)?);
@@ -382,24 +383,25 @@ impl<'a> Asked<'a> {
 }
 
 impl Shown {
-    /// What a view's query over its base consists of, where it shows one aggregation as it is.
+    /// The components of a view's query, if it selects from a single aggregation without computing
+    /// on it.
     fn of(rows: &IncrementalRows<Buckets>, table: &TableSnapshot) -> Option<Self> {
         let (node, places) = aggregation(&rows.plan)?;
         let LogicalPlan::TableScan(scan) = node.input() else { return None };
         let provider = source_as_provider(&scan.source).ok()?;
-        // A condition on time is in the scan.
+        // A condition on time is part of the scan.
         if !provider.downcast_ref::<SnapshotTable>()?.ranges().is_empty() {
             return None;
         }
         let spec = node.bucket()?.spec;
         let place = |output: usize| places.iter().position(|place| *place == Some(output));
-        // The view's own time is that of the buckets.
+        // The view's designated timestamp must be the bucket.
         if place(0)? != table.schema().timestamp? {
             return None;
         }
         let mut keys = BTreeMap::new();
         for (number, key) in node.keys().iter().enumerate() {
-            // A key that is not shown makes several rows of one group.
+            // If a key is not selected, several view rows belong to one group.
             keys.insert(column_of(key)?.name, place(1 + number)?);
         }
         let first = 1 + node.keys().len();
@@ -410,7 +412,7 @@ impl Shown {
         Some(Self { spec, buckets: rows.shape.spec, keys, aggregates })
     }
 
-    /// What an aggregate is made of.
+    /// The view's column for an aggregate, if it has one that can be combined.
     fn part(
         &self,
         asked: &Expr,
@@ -456,7 +458,7 @@ impl Shown {
     }
 }
 
-/// An aggregate of all rows, in whatever order.
+/// An aggregate over all rows in any order.
 fn plain_aggregate(expr: &Expr) -> Option<&AggregateFunction> {
     match expr {
         Expr::Alias(alias) => plain_aggregate(&alias.expr),
@@ -468,7 +470,7 @@ fn plain_aggregate(expr: &Expr) -> Option<&AggregateFunction> {
     }
 }
 
-/// The aggregation that a plan shows the outputs of, and which output each column is.
+/// The aggregation whose outputs a plan selects, and the output index of each of its columns.
 fn aggregation(plan: &LogicalPlan) -> Option<(&SampleByNode, Vec<Option<usize>>)> {
     match plan {
         LogicalPlan::Projection(projection) => {
@@ -492,14 +494,13 @@ fn aggregation(plan: &LogicalPlan) -> Option<(&SampleByNode, Vec<Option<usize>>)
     }
 }
 
-/// The names of the columns that an expression reads; `None` where it reads more than its row, or
-/// is another one each time.
+/// Names of the columns that an expression reads; `None` if it contains a sub-query or is volatile.
 fn columns_of(expr: &Expr) -> Option<Vec<String>> {
     let is_plain = !has_subquery(expr) && !expr.is_volatile();
     is_plain.then(|| expr.column_refs().into_iter().map(|column| column.name.clone()).collect())
 }
 
-/// The expression over other columns.
+/// The expression with its columns replaced.
 fn renamed(expr: Expr, to: impl Fn(&str) -> Option<Expr>) -> EngineResult<Expr> {
     let renamed = expr.transform(|node| {
         let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };
@@ -533,7 +534,7 @@ fn divides(fine: &BucketSpec, coarse: &BucketSpec) -> bool {
     }
 }
 
-/// The length of steps that all have the same and are counted from 1970.
+/// The step in microseconds; `None` for units of varying length or not aligned to 1970.
 fn micros(spec: &BucketSpec) -> Option<i64> {
     let unit: i64 = match spec.unit {
         StepUnit::Microsecond => 1,

@@ -1,9 +1,9 @@
-//! Errors in the dialect's vocabulary, at their positions.
+//! Binding errors in QuestDB's wording, with positions.
 
 use datafusion::error::DataFusionError;
 use tidemark_types::{EngineError, ErrorCode, Span};
 
-/// The engine's span of a tree's span.
+/// Converts a tree span to an engine span.
 pub(crate) fn span(of: tidemark_ast::Span) -> Span {
     Span::new(of.start, of.end)
 }
@@ -17,7 +17,7 @@ pub(crate) fn at(
     EngineError::new(code, message).at(span(position))
 }
 
-/// What is said of a column that is not there, before its name.
+/// Prefix of the message for an unknown column.
 pub(crate) const INVALID_COLUMN: &str = "Invalid column: ";
 
 /// `Invalid column: x`.
@@ -30,12 +30,13 @@ pub(crate) fn no_table(name: &tidemark_ast::Name) -> EngineError {
     at(ErrorCode::TableNotFound, format!("table does not exist [table={}]", name.text), name.span)
 }
 
-/// Something the grammar has and the engine has not yet.
+/// The error for syntax that is parsed but not supported yet.
 pub(crate) fn not_supported(what: &str, position: tidemark_ast::Span) -> EngineError {
     at(ErrorCode::NotSupported, format!("{what} not supported"), position)
 }
 
-/// An error of plan building: our expressions are typed before they get there, so it is ours.
+/// Converts a plan-building error. Expressions are type-checked earlier, so it is an internal
+/// error.
 pub(crate) fn plan(error: DataFusionError) -> EngineError {
     tidemark_operators::from_datafusion(error)
 }

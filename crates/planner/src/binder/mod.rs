@@ -1,5 +1,5 @@
-//! The binder, by concern, from the bottom up: the state of a statement, expressions, sources,
-//! the clauses of a query in the order they are applied, and statements that are no queries.
+//! The binder's modules from the bottom up: statement state, expressions, sources, query clauses in
+//! order of evaluation, and statements other than queries.
 
 mod answers;
 mod catalog;

@@ -1,4 +1,4 @@
-//! Names of output columns: an expression's canonical text, and the numbering of duplicates.
+//! Names of output columns: canonical text of expressions, and numbering of duplicates.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use tidemark_ast::{
 };
 use tidemark_types::identifier;
 
-/// Longest generated name, in characters.
+/// Maximum length of a generated name, in characters.
 const MAX_GENERATED_CHARS: usize = 64;
 
 /// Binding strength of an expression's outermost operator; greater binds tighter.
@@ -16,7 +16,7 @@ type Strength = u8;
 
 const ATOM: Strength = 20;
 
-/// The name an unaliased select item gets.
+/// The name of a select item without an alias.
 pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
     match tree.get(id) {
         Some(Node::Column { path }) => {
@@ -40,17 +40,17 @@ pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
     }
 }
 
-/// Whether the function is one of the catalog of `PostgreSQL` by its name.
+/// Whether the function belongs to the `PostgreSQL` catalog, by its name.
 fn is_of_catalog(call: &CallNode) -> bool {
     let name = call.name.text.as_bytes();
     name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"pg_"))
 }
 
-/// The function whose value is an array of texts.
+/// Function that returns an array of strings.
 pub(crate) const TEXTS_OF_TEXT: &str = "string_to_array";
 
-/// The bare name of a function that only clients of `PostgreSQL` call. They read its column by it
-/// (knex and `TypeORM` that of `version()`, Rails that of `pg_get_expr(…)`).
+/// The unqualified name of a function that only `PostgreSQL` clients call. They look up its column
+/// by this name (knex and `TypeORM` for `version()`, Rails for `pg_get_expr(…)`).
 pub(crate) fn catalog_function(name: &str) -> Option<String> {
     let folded = identifier::fold(name);
     let bare = folded.strip_prefix("pg_catalog.");
@@ -74,33 +74,33 @@ pub(crate) fn catalog_function(name: &str) -> Option<String> {
     is_known.then(|| plain.to_owned())
 }
 
-/// The canonical text of an expression, whole.
+/// The canonical text of an expression, unabbreviated.
 pub(crate) fn canonical(tree: &Tree, id: NodeId) -> String {
     let mut printer = Printer { tree, text: String::new() };
     printer.print(id, 0);
     printer.text
 }
 
-/// Names given so far in one select list; compared without letter case.
+/// Names used so far in a select list, case-insensitive.
 #[derive(Debug, Default)]
 pub(crate) struct NameSet {
     taken: HashSet<String>,
-    /// The number that is tried next for a name.
+    /// The next number to try for a name.
     next: HashMap<String, u32>,
 }
 
 impl NameSet {
-    /// Takes an explicit alias; false when it is taken.
+    /// Reserves an explicit alias; returns false if it is already in use.
     pub(crate) fn take(&mut self, name: &str) -> bool {
         self.taken.insert(identifier::fold(name))
     }
 
-    /// Takes a generated or plain name: `a`, `a_2`, `a_3`.
+    /// Reserves a generated or plain name: `a`, `a_2`, `a_3`.
     pub(crate) fn number(&mut self, name: &str) -> String {
         self.first_free(name, 2, "_")
     }
 
-    /// Takes a name that comes from `*`: `a`, `a1`, `a2`.
+    /// Reserves a name from `*`: `a`, `a1`, `a2`.
     pub(crate) fn number_star(&mut self, name: &str) -> String {
         self.first_free(name, 1, "")
     }
@@ -128,7 +128,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Prints a node, in parentheses when it binds less tightly than `context`.
+    /// Prints a node, parenthesised if it binds less tightly than `context`.
     fn print(&mut self, id: NodeId, context: Strength) {
         let Some(node) = self.tree.get(id) else { return };
         let parenthesised = strength(node) < context;
@@ -242,7 +242,7 @@ impl Printer<'_> {
             Node::Cast { operand, type_name, double_colon } => {
                 self.print(*operand, 18);
                 self.text.push_str("::");
-                // `::float` is DOUBLE in this dialect, and says so.
+                // `::float` means DOUBLE and is printed as such.
                 let floats = *double_colon && type_name.name.eq_ignore_ascii_case("float");
                 self.text.push_str(if floats { "DOUBLE" } else { &type_name.name });
                 if !type_name.arguments.is_empty() {
@@ -334,7 +334,7 @@ impl Printer<'_> {
         self.text.push_str(" end");
     }
 
-    /// The column that every branch compares with a constant, if there is one.
+    /// The column that every branch compares with a constant, if it is the same in all.
     fn common_operand(&self, branches: &[tidemark_ast::CaseBranch]) -> Option<NodeId> {
         let mut common: Option<(NodeId, String)> = None;
         for branch in branches {
@@ -389,7 +389,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Writing to a text cannot fail.
+    /// Writing to a string cannot fail.
     fn write(&mut self, arguments: std::fmt::Arguments<'_>) {
         let _ = self.text.write_fmt(arguments);
     }
@@ -447,7 +447,7 @@ fn strength(node: &Node) -> Strength {
     }
 }
 
-/// The operator as messages and names print it.
+/// The operator as printed in messages and names.
 pub(crate) fn operator_text(operator: BinaryOperator) -> &'static str {
     match operator {
         BinaryOperator::Add => "+",
@@ -477,7 +477,7 @@ pub(crate) fn operator_text(operator: BinaryOperator) -> &'static str {
     }
 }
 
-/// A name as SQL has it: in quotation marks where it is no plain word.
+/// A name in SQL syntax: quoted unless it is a plain word.
 pub(crate) fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
@@ -489,7 +489,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn duplicates_are_numbered_without_letter_case() {
+    fn duplicate_names_are_numbered_case_insensitively() {
         let mut names = NameSet::default();
         assert_eq!(names.number("sum(a)"), "sum(a)");
         assert_eq!(names.number("SUM(a)"), "SUM(a)_2");

@@ -1,12 +1,12 @@
-//! What is accepted without effect: words that tune something this database does not have. The one
-//! place that knows them, and the notice that the client receives.
+//! Syntax that is accepted without effect because it tunes features this database does not have.
+//! This module lists all of it, with the notices for the client.
 
 use tidemark_ast::OptionValue;
 use tidemark_border::Permission;
 
 use super::Binder;
 
-/// Kinds of indexes.
+/// Notice for the kind of an index.
 pub(crate) const INDEX: &str =
     "symbols are found by their keys: the kind of the index is kept for SHOW";
 const FORMAT: &str =
@@ -33,7 +33,7 @@ const IDENTITY: &str = "numbers of rows grow from START by INCREMENT, which is a
 pub(crate) const TABLE_INDEX: &str = "symbols are found by their keys and times by their order: \
      the index is listed in the catalog, and has no effect";
 
-/// Words of ALTER TABLE (and VACUUM, REINDEX), the permission they take, and the notice.
+/// Actions of ALTER TABLE (and VACUUM, REINDEX) without effect: keywords, permission and notice.
 const ACTIONS: &[(&[&str], Permission, &str)] = &[
     (&["VACUUM"], Permission::VacuumTable, "files that nobody reads are removed by themselves"),
     (&["REINDEX"], Permission::Reindex, "there is no index to build again"),
@@ -55,7 +55,7 @@ const ACTIONS: &[(&[&str], Permission, &str)] = &[
     ),
 ];
 
-/// Names of options of a table or a column.
+/// Table or column options without effect, by name.
 const OPTIONS: &[(&str, &str)] = &[
     ("format", FORMAT),
     ("parquet", PARQUET),
@@ -68,19 +68,19 @@ const OPTIONS: &[(&str, &str)] = &[
     ("collate", COLLATION),
     ("identity", IDENTITY),
 ];
-/// Values of options that ask for what is done anyway.
+/// Option values that request the default behaviour.
 const USUAL: [&str; 5] = ["NATIVE", "BITMAP", "C", "POSIX", "default"];
 
-/// Options that say how rows were to come in: one way serves all.
+/// Options that are accepted without a notice.
 const SILENT_OPTIONS: [&str; 5] = ["batch", "batch o3maxlag", "atomic", "owned", "ttl"];
 
-/// Whether an option of a table is known, though without effect.
+/// Whether this table option is accepted but has no effect.
 pub(crate) fn is_option(name: &str) -> bool {
     SILENT_OPTIONS.contains(&name) || OPTIONS.iter().any(|(known, _)| *known == name)
 }
 
-/// The permission and the notice of an action without effect; `None` for one that has to be
-/// refused.
+/// The permission and the notice of an action without effect; `None` if the action must be
+/// rejected.
 pub(crate) fn idle_action(words: &[String]) -> Option<(Permission, &'static str)> {
     let begins = |with: &[&str]| {
         words.len() >= with.len()
@@ -104,7 +104,7 @@ pub(crate) fn idle_action(words: &[String]) -> Option<(Permission, &'static str)
 }
 
 impl Binder<'_> {
-    /// Notes the options that have no effect.
+    /// Adds notices for options that have no effect.
     pub(crate) fn note_idle_options(&mut self, options: &[OptionValue]) {
         for option in options {
             let name = option.name.text.as_str();
@@ -117,7 +117,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Everything noted, in one sentence.
+    /// All notices in one line.
     pub(crate) fn notice(&self) -> Option<String> {
         let mut notices = self.notices.clone();
         notices.dedup();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_what_has_no_effect_and_nothing_else() {
+    fn idle_actions_are_recognised_and_others_are_not() {
         for text in [
             "VACUUM",
             "reindex LOCK EXCLUSIVE",

@@ -1,4 +1,4 @@
-//! The entry to the binder: statements, and questions that are asked without one.
+//! Entry point of the binder: statements, and requests without a statement.
 
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ impl Planner {
         Ok(statement)
     }
 
-    /// What the values in `context` mean to conditions of the same tree and snapshot; `None` where
-    /// they may mean another plan, which is for [`Planner::bind`] to make.
+    /// Binds conditions of the same tree and snapshot with the values in `context`; `None` if they
+    /// might need a different plan, which requires [`Planner::bind`].
     pub fn restriction(
         conditions: &Conditions,
         tree: &Tree,
@@ -78,8 +78,8 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).restriction(conditions)
     }
 
-    /// The ranges of time among such conditions, where the others are none whatever the values
-    /// are.
+    /// The time ranges among such conditions. The other conditions must be known not to be time
+    /// ranges for any values.
     pub fn ranges_alone(
         conditions: &Conditions,
         tree: &Tree,
@@ -89,8 +89,8 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).ranges_alone(conditions)
     }
 
-    /// What such conditions say beside ranges of time, and how often a parameter was met in that;
-    /// `None` where it is the same of every row.
+    /// Binds the conditions that are not time ranges, and counts the uses of parameters in them;
+    /// `None` if they are constant.
     pub fn test_alone(
         conditions: &Conditions,
         tree: &Tree,
@@ -100,7 +100,7 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).test_alone(conditions)
     }
 
-    /// The defaults of the columns of a table that are not among `given`.
+    /// The defaults of a table's columns that are not in `given`.
     pub fn defaults(
         schema: &TableSchema,
         given: &[usize],
@@ -111,9 +111,8 @@ impl Planner {
         Binder::new(&nothing, snapshot, context, &Clauses).defaults(schema, given)
     }
 
-    /// The rows of a materialized or live view as its query has them in a snapshot. `by_names`
-    /// binds the query as if the view were made now: what it named may be gone, and have come
-    /// again.
+    /// The rows of a materialized or live view's query in a snapshot. `by_names` resolves names
+    /// again as for a new view, because a table may have been dropped and created again.
     pub fn view_rows<S: ViewShape>(
         view: &IncrementalView,
         snapshot: &Arc<Snapshot>,
@@ -123,8 +122,8 @@ impl Planner {
         incremental::rows(view, snapshot, context, by_names)
     }
 
-    /// The first instant whose rows a view with EXPIRE ROWS shows, in the unit of its timestamp;
-    /// `None` where what it hides is not hidden for good.
+    /// The earliest timestamp that a view with EXPIRE ROWS shows, in the unit of its timestamp;
+    /// `None` if rows that are hidden now may become visible later.
     pub fn shown_since(
         view: &IncrementalView,
         snapshot: &Arc<Snapshot>,
@@ -133,13 +132,13 @@ impl Planner {
         expire_rows::shown_since(view, snapshot, context)
     }
 
-    /// Why a live view does not fit its base; `None` where it does.
+    /// Why a live view no longer matches its base; `None` if it matches.
     pub fn live_misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
         misfit(view, snapshot)
     }
 
-    /// The same plan, whose scan of one table reads within some ranges of time alone: sorted,
-    /// disjoint, in the table's unit.
+    /// Restricts the plan's scan of one table to time ranges: sorted, disjoint, in the table's
+    /// unit.
     pub fn within_times(
         plan: LogicalPlan,
         table: TableId,
@@ -148,14 +147,14 @@ impl Planner {
         restricted(plan, table, ranges)
     }
 
-    /// The table whose changes a query tells: it shows rows of that one as they are, some of them
-    /// and some of their columns. Other queries are refused.
+    /// The table whose changes a query follows. The query must return rows of this table unchanged,
+    /// possibly filtered and with fewer columns; other queries are rejected.
     pub fn followed_table(plan: &LogicalPlan) -> EngineResult<TableId> {
         followed::table_of(plan)
     }
 
-    /// The same plan over other rows of its table, which has the same definition; within some
-    /// ranges of time, sorted and disjoint, where there are any.
+    /// The same plan over other rows of its table with the same definition, restricted to time
+    /// ranges if any are given: sorted and disjoint.
     pub fn over_rows(
         plan: LogicalPlan,
         table: &Arc<TableSnapshot>,
@@ -164,8 +163,8 @@ impl Planner {
         followed::over(plan, table, ranges)
     }
 
-    /// What has to be committed so that views which an older version made are bound to what their
-    /// names mean now. Views get their identifiers first: call it until nothing is left to do.
+    /// The changes to commit so that views created by an older version are bound to the objects
+    /// their names refer to now. Views get ids first: call it until it returns no changes.
     pub fn settle_views(
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
@@ -174,9 +173,9 @@ impl Planner {
     }
 }
 
-/// Mistakes in statements on tables that the user sees in part: one that comes after a column that
-/// is not for the user is reported as the refusal it would have been, and a column that does not
-/// exist looks like one that is not for the user.
+/// Hides details in errors of statements on tables that the user sees only partially. After access
+/// to a forbidden column, any error becomes access denied. An unknown column looks like a forbidden
+/// one.
 fn hidden(
     failure: EngineError,
     accesses: &[Access],
@@ -307,7 +306,7 @@ impl Binder<'_> {
         let statement = Box::new(self.statement(id)?);
         let mut accesses = statement.accesses().to_vec();
         if stage != ExplainStage::Ast {
-            // A plan shows what views read, and how many rows of it.
+            // A plan reveals the tables that views read, and their row counts.
             let inner = statement.accesses().iter().filter(|access| access.view.is_some());
             accesses.extend(inner.cloned().map(Access::directly));
         }
@@ -322,7 +321,7 @@ impl Binder<'_> {
         let relation = self.query(id)?.restored()?;
         self.report_deferred()?;
         let mut columns: Vec<Field> = fields(&relation);
-        // With values it has been described.
+        // A statement with values was already described.
         if self.context.parameter_values.is_none() {
             note_sources(&relation, &mut columns);
         }
@@ -330,7 +329,7 @@ impl Binder<'_> {
         let conditions = self.parameter_uses.conditions_alone();
         let conditions = conditions.filter(|_| self.sources == 1 && !is_answered);
         Ok(BoundStatement::Query(Box::new(BoundQuery {
-            // To clients the designated timestamp says how the rows are ordered.
+            // Clients interpret the designated timestamp as the row order.
             timestamp: relation.timestamp.filter(|_| relation.order != TimeOrder::Unknown),
             plan,
             columns,
@@ -376,8 +375,7 @@ impl Binder<'_> {
     }
 }
 
-/// OWNED BY.
-/// TEMP or TEMPORARY.
+/// Whether the option is TEMP or TEMPORARY.
 fn is_temporary(option: &OptionValue) -> bool {
     let name = &option.name.text;
     name.eq_ignore_ascii_case("temp") || name.eq_ignore_ascii_case("temporary")
@@ -388,7 +386,8 @@ fn owner_of(options: &[OptionValue]) -> Option<&str> {
     owned.value.as_ref().map(|owner| owner.text.as_str())
 }
 
-/// Session words are taken as they come; the tag's word is the first, or both of two-word verbs.
+/// Session statements are accepted as they are. The command tag is the first word, or both words of
+/// a two-word command.
 fn session(words: &[String]) -> BoundStatement {
     let first = words.first().map(|word| word.to_ascii_uppercase()).unwrap_or_default();
     let command = match first.as_str() {

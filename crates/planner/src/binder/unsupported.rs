@@ -1,4 +1,5 @@
-//! Statements the grammar has and nothing here runs: the error is at the position of their subject.
+//! Statements that are parsed but not executed by this crate: the error is positioned at their
+//! subject.
 
 use tidemark_ast::{AccessStatement, BackupStatement, CopyStatement, Name, Node, NodeId, Tree};
 use tidemark_types::{EngineError, EngineResult};
@@ -6,7 +7,7 @@ use tidemark_types::{EngineError, EngineResult};
 use super::error;
 use crate::BoundStatement;
 
-/// The error of a statement that is read and not run.
+/// The error for a statement that is parsed but not executed here.
 pub(crate) fn statement(tree: &Tree, id: NodeId, node: &Node) -> EngineResult<BoundStatement> {
     let root = tree.span(id);
     let (what, position) = match node {
@@ -22,7 +23,7 @@ pub(crate) fn statement(tree: &Tree, id: NodeId, node: &Node) -> EngineResult<Bo
     Err(error::not_supported(what, position))
 }
 
-/// Whom a statement of access control is about.
+/// The principal of an access control statement.
 fn principal(access: &AccessStatement) -> Option<&Name> {
     match access {
         AccessStatement::Create { name, .. }

@@ -1,5 +1,5 @@
-//! The storage's own thread: flushes in `async` mode, checkpoints when it is time or when they
-//! free something.
+//! The storage's background thread: flushes in `async` mode, and checkpoints when they are due or
+//! free disk space.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -11,26 +11,27 @@ use crate::compaction::shrink::Shrink;
 use crate::snapshot::now_micros;
 use crate::storage::{Background, Storage};
 
-/// Longest sleep: bounds how late a time-driven checkpoint starts.
+/// Maximum sleep: bounds how late a time-driven checkpoint starts.
 const POLL: Duration = Duration::from_millis(250);
 
-/// How often a checkpoint that failed is tried again.
+/// Retry interval of a failed checkpoint.
 const MENDING: Duration = Duration::from_millis(500);
 
-/// Names of the work.
+/// Kinds of background work.
 const CHECKPOINT_WORK: &str = "checkpoint";
 const EXPIRY_WORK: &str = "expiry";
 
-/// How often the clock may end a partition's time to live.
+/// Interval of the time-to-live check.
 const EXPIRY: Duration = Duration::from_secs(2);
 
-/// A checkpoint that frees something begins so long after it was dropped: more may come.
+/// Delay between a drop and the checkpoint that frees its space: more drops may follow.
 const FREE_AFTER: Duration = Duration::from_millis(500);
-/// It begins so many times as long after the one before as that took, but no later than this.
+/// A checkpoint that frees space starts only after this multiple of the previous checkpoint's
+/// duration, but waits at most [`MAX_PAUSE`].
 const REST: u32 = 4;
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long the generation before a manifest is kept.
+/// How long the previous generation is retained after a checkpoint.
 const AGE: Duration = Duration::from_secs(1);
 
 pub(crate) fn start(storage: &Arc<Storage>, background: Arc<Background>) -> EngineResult<()> {
@@ -42,7 +43,8 @@ pub(crate) fn start(storage: &Arc<Storage>, background: Arc<Background>) -> Engi
     spawned.map(drop).map_err(|error| EngineError::io("the storage thread", &error))
 }
 
-/// Holds the storage only while it works for it, so that dropping the last handle closes it.
+/// Upgrades the storage handle only while working, so that dropping the last handle closes the
+/// storage.
 fn run(
     storage: &Weak<Storage>,
     background: &Background,
@@ -69,8 +71,8 @@ fn run(
             (std::mem::take(&mut wanted.checkpoint), std::mem::take(&mut wanted.shrinks))
         };
         let Some(storage) = storage.upgrade() else { return };
-        // A failure shows in the next commit: flush and checkpoint refuse writes when they must;
-        // otherwise the next round tries again.
+        // Errors show in the next commit: flush and checkpoint refuse writes when they must.
+        // Otherwise the next round retries.
         if flush_at.is_some_and(|at| at <= Instant::now()) {
             flush_at = None;
             let _ = storage.flush();
@@ -86,12 +88,12 @@ fn run(
 }
 
 impl Storage {
-    /// The work of the storage's own thread, by the names of [`Storage::work_reports`].
+    /// Kinds of background work, by the names of [`Storage::work_reports`].
     pub const WORK: [&str; 2] = [CHECKPOINT_WORK, EXPIRY_WORK];
 
-    /// Lets work of the storage's own thread rest until it is resumed, or the storage is
-    /// opened again; false where there is no such work. Checkpoints still come where memory, log or
-    /// disk would be full without them.
+    /// Pauses or resumes a kind of background work; reopening the storage also resumes it. Returns
+    /// false for an unknown kind. Checkpoints still run where memory, log or disk would fill up
+    /// without them.
     pub fn pause_work(&self, kind: &str, is_paused: bool) -> bool {
         let Some(kind) = Self::WORK.into_iter().find(|known| *known == kind) else {
             return false;
@@ -104,7 +106,7 @@ impl Storage {
         self.background().reports.lock().get(kind).is_some_and(|report| report.is_paused)
     }
 
-    /// The work of the storage's own thread by kind: `checkpoint`, `expiry`.
+    /// Reports of the background work by kind: `checkpoint`, `expiry`.
     pub fn work_reports(&self) -> Vec<(&'static str, WorkReport)> {
         let reports = self.background().reports.lock();
         reports.iter().map(|(kind, report)| (*kind, report.clone())).collect()
@@ -125,14 +127,14 @@ impl Storage {
     }
 }
 
-/// When checkpoints begin.
+/// Decides when checkpoints start.
 struct Pace {
-    /// Longest time between two.
+    /// Maximum time between two checkpoints.
     interval: Duration,
-    /// When the last one ended, and how long it took.
+    /// End and duration of the last checkpoint.
     ended: Instant,
     took: Duration,
-    /// When the last one began that failed, since when none succeeded.
+    /// Start of the last failed attempt; `None` once an attempt succeeds.
     failed: Option<Instant>,
 }
 
@@ -149,8 +151,8 @@ impl Pace {
             (self.ended, self.took) = (Instant::now(), began.elapsed());
             self.failed = (!is_done).then_some(began);
         }
-        // The generation before ages by time: what only it needs is free soon, also where no
-        // other checkpoint follows.
+        // The previous generation expires by time, so that the space only it uses is freed soon,
+        // even if no other checkpoint follows.
         if storage.holds_older() && (low || self.ended.elapsed() >= AGE) && self.may_try() {
             let began = Instant::now();
             self.failed = storage.advance_generations().is_err().then_some(began);
@@ -161,7 +163,8 @@ impl Pace {
         let space = storage.space();
         let mends = storage.is_suspended() || space.is_spent() || (low && space.promised() > 0);
         let frees = storage.frees_since().is_some_and(|since| {
-            // Those that free something take a share of the time, however often something is.
+            // Limits the share of time for checkpoints that free space, however often something is
+            // dropped.
             let rested = self.ended.elapsed() >= (self.took * REST).min(MAX_PAUSE);
             low || (since.elapsed() >= FREE_AFTER && rested)
         });
@@ -170,7 +173,7 @@ impl Pace {
         (is_time || mends) && self.may_try()
     }
 
-    /// Whether it is time to try again what failed.
+    /// Whether a failed attempt may be retried now.
     fn may_try(&self) -> bool {
         self.failed.is_none_or(|failed| failed.elapsed() >= MENDING)
     }

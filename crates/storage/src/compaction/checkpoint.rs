@@ -1,12 +1,12 @@
-//! Checkpoint: what lives in memory becomes segments, a new manifest names them, and the log
-//! before it is free.
+//! Checkpoint: writes in-memory rows to segments, names them in a new manifest, and frees the log
+//! before it.
 //!
-//! Each step depends on the one before being durable, in every commit mode:
-//! 1. freeze: the log goes on in a new file; the snapshot up to here is what will be written
-//! 2. new segments and dictionaries, synced; then their directories
-//! 3. the manifest, synced; its name; the pointer, synced; the pointer's rename
-//! 4. only now: the running state takes the segments in place of the runs, files that no
-//!    manifest names are doomed, log files before the new one are free
+//! Each step requires the previous one to be durable, in every commit mode:
+//! 1. freeze: the log continues in a new file; the snapshot up to here is written
+//! 2. write and sync new segments and dictionaries, then sync their directories
+//! 3. write and sync the manifest, then its name; write and sync the pointer, then its rename
+//! 4. only then: the segments replace the runs in the running state, files that no manifest names
+//!    are doomed, log files before the new one are freed
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -36,24 +36,24 @@ pub(crate) trait FileNumbers {
     fn next(&self) -> u64;
 }
 
-/// What a checkpoint makes durable.
+/// State that a checkpoint makes durable.
 #[derive(Debug)]
 pub(crate) struct Frozen {
     pub(crate) snapshot: Arc<Snapshot>,
-    /// Files that no table names any more.
+    /// Files that no table names any longer.
     pub(crate) removed: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     pub(crate) unsynced: Vec<Arc<Segment>>,
-    /// Log files of the generation before that were never synced: it must be as durable as the
-    /// new one, to take its place.
+    /// Unsynced log files of the previous generation. It must be as durable as the new generation
+    /// to replace it after damage.
     pub(crate) unsynced_logs: Vec<Arc<dyn VfsFile>>,
-    /// Whether a sync of that log failed.
+    /// Whether a sync of the previous generation's log failed.
     pub(crate) has_hole: bool,
     /// The log file in which replay of the new manifest starts.
     pub(crate) first_log: u64,
-    /// Bytes of the log that it writes to segments.
+    /// Log bytes whose rows this checkpoint writes to segments.
     pub(crate) unwritten: u64,
-    /// What it writes anew.
+    /// Data that this checkpoint rewrites.
     pub(crate) owed: Owed,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct Frozen {
 struct Folded {
     table: TableId,
     floor: i64,
-    /// Whether it is kept beside the table's rows.
+    /// Whether the partition is detached.
     detached: bool,
     before: Arc<Partition>,
     after: Arc<Partition>,
@@ -77,13 +77,13 @@ pub(crate) struct Prepared {
     symbol_files: SymbolFiles,
     /// Rows written.
     pub(crate) rows: u64,
-    /// Files to remove when the manifest does not become current.
+    /// Files to remove if the manifest does not become current.
     created: Vec<Arc<StoredFile>>,
 }
 
-/// Makes segments durable that were adopted without. Those that could not be never will be, since
-/// the kernel takes for written what it could not write: they are distrusted from then on, and
-/// the next checkpoint writes them to other files.
+/// Syncs adopted segments that were not synced yet. After a failed sync the kernel marks lost pages
+/// as written, so a retry proves nothing. Such segments are distrusted from then on, and the next
+/// checkpoint writes them to other files.
 pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
     let mut outcome = Ok(());
     let mut synced = Vec::with_capacity(unsynced.len());
@@ -112,7 +112,7 @@ pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineRe
     outcome.and(named)
 }
 
-/// What [`sync_adopted`] must not do: planted by the crash tests.
+/// Faulty variant of [`sync_adopted`] that retries a failed sync; planted by the crash tests.
 pub(crate) fn resync(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
     let sync = |path: &str| vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
     for segment in unsynced {
@@ -121,7 +121,7 @@ pub(crate) fn resync(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<(
     sync_directories(vfs, unsynced.iter().map(|segment| segment.file.path()))
 }
 
-/// Makes the log of the generation before durable. After an error it never will be.
+/// Syncs the log of the previous generation. After an error it can never become durable.
 pub(crate) fn sync_logs(vfs: &dyn Vfs, unsynced: &[Arc<dyn VfsFile>]) -> EngineResult<()> {
     for file in unsynced {
         file.sync().map_err(|error| EngineError::io(LOG, &error))?;
@@ -129,7 +129,7 @@ pub(crate) fn sync_logs(vfs: &dyn Vfs, unsynced: &[Arc<dyn VfsFile>]) -> EngineR
     if unsynced.is_empty() { Ok(()) } else { sync_dir(vfs, LOG) }
 }
 
-/// Makes the names of files in tables' directories durable.
+/// Makes the names of files in the tables' directories durable.
 fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> EngineResult<()> {
     let directories: BTreeSet<&str> =
         paths.filter_map(|path| path.rsplit_once('/')).map(|(directory, _)| directory).collect();
@@ -139,14 +139,14 @@ fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> 
     if directories.is_empty() { Ok(()) } else { sync_dir(vfs, TABLES) }
 }
 
-/// How a checkpoint writes.
+/// Context of the writes of a checkpoint.
 pub(crate) struct Job<'a> {
     pub(crate) vfs: &'a Arc<Disk>,
     pub(crate) options: &'a StorageOptions,
     pub(crate) numbers: &'a dyn FileNumbers,
-    /// Whether there is little room: nothing is written that could stay as it is.
+    /// Whether disk space is low: then nothing is rewritten that can stay unchanged.
     pub(crate) lean: bool,
-    /// Whether it should end without having written everything.
+    /// Whether the checkpoint should stop early.
     pub(crate) stop: &'a dyn Fn() -> bool,
 }
 
@@ -160,7 +160,7 @@ impl Job<'_> {
     }
 }
 
-/// Step 2: writes and syncs all that `frozen` holds in memory.
+/// Step 2: writes and syncs all in-memory data of `frozen`.
 pub(crate) fn prepare(
     job: &Job<'_>,
     frozen: &Frozen,
@@ -234,8 +234,8 @@ fn write_table(job: &Job<'_>, table: &TableSnapshot, prepared: &mut Prepared) ->
     Ok(())
 }
 
-/// Like [`fold`]. Where a segment is damaged, all stay as they are beside what is in memory, so
-/// that other tables go on.
+/// Like [`fold`], but if a segment is damaged, keeps all segments and folds only the runs, so that
+/// other tables are still checkpointed.
 fn fold_sound(
     job: &Job<'_>,
     table: &TableSnapshot,
@@ -246,7 +246,7 @@ fn fold_sound(
     let made = prepared.created.len();
     let faults = tidemark_vfs::faults();
     let folded = fold(job, table, floor, partition, prepared);
-    // What was copied from a map that went bad meanwhile is not what was written.
+    // A copy from a mapping that faulted meanwhile may differ from the data that was written.
     let bad = || partition.segments.iter().find_map(|segment| segment.known_damage());
     let bad = if tidemark_vfs::faults() == faults { None } else { bad() };
     match bad.map_or(folded, Err) {
@@ -262,7 +262,7 @@ fn fold_sound(
     }
 }
 
-/// The segments that take the place of a partition's pieces.
+/// Returns the segments that replace a partition's runs and segments.
 fn fold(
     job: &Job<'_>,
     table: &TableSnapshot,
@@ -292,12 +292,13 @@ fn fold(
             }
         }
     }
-    // Stable: among those of one transaction the order decides about equal timestamps.
+    // Stable sort: among segments of one transaction, their order decides about equal timestamps.
     segments.sort_by_key(|segment| segment.meta.lsn);
     Ok(segments)
 }
 
-/// The partition with copies in memory of the segments whose sync failed; `None` without any.
+/// Returns the partition with in-memory copies of the segments whose sync failed; `None` if no sync
+/// failed.
 fn copies_of_distrusted(partition: &Partition) -> EngineResult<Option<Partition>> {
     if !partition.segments.iter().any(|segment| segment.file.is_distrusted()) {
         return Ok(None);
@@ -317,7 +318,7 @@ fn copies_of_distrusted(partition: &Partition) -> EngineResult<Option<Partition>
     Ok(Some(Partition::new(segments, partition.runs.clone(), partition.changed)))
 }
 
-/// Writes and syncs a segment; name, bounds and place in the order are the caller's.
+/// Writes and syncs a segment; the caller sets name, bounds and transaction.
 fn write(
     vfs: &Arc<Disk>,
     path: &str,
@@ -338,20 +339,20 @@ fn write(
 }
 
 impl Prepared {
-    /// Removes what was written; no manifest names it.
+    /// Removes the written files, which no manifest names.
     pub(crate) fn discard(self) {
         for file in &self.created {
             file.doom();
         }
     }
 
-    /// Tables whose files keep deleted rows.
+    /// Tables whose new files still contain deleted rows.
     pub(crate) fn tables_with_dead_rows(&self) -> BTreeSet<TableId> {
         let dead = |folded: &&Folded| folded.after.segments.iter().any(|s| s.dead().is_some());
         self.folded.iter().filter(dead).map(|folded| folded.table).collect()
     }
 
-    /// Files that the new manifest replaces by others.
+    /// Files that the new manifest replaces.
     pub(crate) fn obsolete(&self) -> Vec<Arc<StoredFile>> {
         let mut obsolete = Vec::new();
         for folded in &self.folded {
@@ -389,11 +390,11 @@ impl Prepared {
         generations.write_next(vfs, snapshot, &self.symbol_files, named, kept)
     }
 
-    /// Step 4: the running state with segments in place of the frozen runs. Tables and partitions
-    /// that changed otherwise meanwhile keep their state.
+    /// Step 4: replaces the frozen runs of the running state with the segments. Tables and
+    /// partitions that changed in another way meanwhile keep their state.
     pub(crate) fn install(&self, running: &mut Snapshot) -> Installed {
         let mut installed = Installed::default();
-        // A table is taken out once, however many partitions it has.
+        // Each table is taken out once, however many of its partitions were folded.
         for folded in self.folded.chunk_by(|a, b| a.table == b.table) {
             let id = folded.first().map_or(0, |folded| folded.table);
             let mut table = table_of(running, id).ok();
@@ -403,7 +404,7 @@ impl Prepared {
                     is_changed = true;
                     continue;
                 }
-                // It goes on with the old files until it is written.
+                // The partition keeps its old files until a later checkpoint writes it.
                 let kept = table.as_ref().map(|table| table.kept_at(folded.floor));
                 let kept = kept.unwrap_or_default();
                 let segments = kept.iter().flat_map(|partition| &partition.segments);
@@ -417,7 +418,8 @@ impl Prepared {
                 put_table(running, table);
             }
         }
-        // A table nothing happened to meanwhile is the manifest's, so that the next edit skips it.
+        // A table unchanged since the freeze is shared with the manifest, so that the next edit
+        // skips it.
         for table in self.snapshot.tables() {
             let id = table.schema().id;
             let same = running.tables.get(&id).is_some_and(|other| other.same_content(table));
@@ -439,12 +441,12 @@ impl Prepared {
     }
 }
 
-/// What a checkpoint leaves to be removed later.
+/// Files to remove later, after a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Installed {
-    /// Files that only the new manifest names: to be removed after the next checkpoint.
+    /// Files that only the new manifest names; removed after the next checkpoint.
     pub(crate) manifest_only: Vec<Arc<StoredFile>>,
-    /// Paths of files that the new manifest does not name and the running state does.
+    /// Paths of files that the running state uses and the new manifest does not name.
     pub(crate) in_use: HashSet<String>,
 }
 
@@ -486,7 +488,7 @@ fn install_partition(table: &mut TableSnapshot, folded: &Folded) -> bool {
     true
 }
 
-/// Removes manifests that no generation needs, and what recovery put aside.
+/// Removes manifests that no generation needs, and files that recovery moved to the trash.
 pub(crate) fn remove_stale(vfs: &dyn Vfs, stale: &[u64]) {
     for number in stale {
         let _ = vfs.unlink(&manifest(*number));

@@ -1,22 +1,22 @@
-//! Which pieces of a partition a checkpoint writes anew, and in which order of rows.
+//! Decides which runs and segments of a partition a checkpoint rewrites, and in which row order.
 //!
-//! Runs must go to disk. A segment is written again only where it pays, so that what a row costs
-//! is bounded however the rows arrive:
+//! Runs must be written to disk. A segment is rewritten only if it pays, so that the write cost per
+//! row is bounded for every order of arrival:
 //!
-//! - a segment that newer rows overlap is merged with them once they are [`MERGE_RATIO`] times
-//!   fewer at most; before that they become a segment that overlaps it, and readers merge. So a
-//!   merge writes at most `MERGE_RATIO` old rows for one new row, and at most some eight segments
-//!   lie over each other.
-//! - neighbours in time are joined when they are of like size. So a row is written again for
-//!   that only when its segment grows by half.
-//! - more than [`SMALL_SEGMENTS`] small pieces are joined whatever their sizes, which writes at
-//!   most [`SMALL_ROWS`] old rows. So of segments that do not overlap at most
-//!   `9 + 2 * rows / SMALL_ROWS` are left.
+//! - A segment that newer rows overlap is merged with them once it has at most [`MERGE_RATIO`]
+//!   times as many rows. Until then the newer rows become an overlapping segment, and readers merge
+//!   the two. So a merge rewrites at most `MERGE_RATIO` old rows per new row, and at most about
+//!   eight segments overlap at any time.
+//! - Neighbours in time are joined if their sizes are similar. So such a join rewrites a row only
+//!   when its segment grows by half.
+//! - More than [`SMALL_SEGMENTS`] small segments are joined whatever their sizes, which rewrites at
+//!   most [`SMALL_ROWS`] old rows. So at most `9 + 2 * rows / SMALL_ROWS` segments that do not
+//!   overlap remain.
 //!
-//! On a disk with little room, where a fold is lean, no segment is written again for these reasons.
+//! When disk space is low and a fold is lean, no segment is rewritten for these reasons.
 //!
-//! Rows that replace others by DEDUP keys are always merged with them, as are patched segments
-//! written out. Parquet files stay until their rows are changed or replaced.
+//! Rows that replace others by DEDUP keys are always merged with them, and patched segments are
+//! always rewritten. Parquet files stay until their rows are changed or replaced.
 
 use std::sync::Arc;
 
@@ -30,43 +30,44 @@ use crate::table::piece::living;
 use crate::table::piece::{Piece, order_of};
 use crate::table::schema::ColumnSchema;
 
-/// A segment below this is small; many of them in a partition are joined.
+/// Segments with fewer rows are small; many small segments of a partition are joined.
 const SMALL_ROWS: usize = 64 << 10;
-/// So many small segments may stay in a partition.
+/// Maximum number of small segments that a partition keeps.
 const SMALL_SEGMENTS: usize = 8;
-/// Rows of a segment that may be written again for one new row that falls between them.
+/// Maximum rows of a segment that are rewritten per new row in its time range.
 const MERGE_RATIO: usize = 8;
 
 /// One segment of the folded partition.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// Stays as it is.
+    /// A segment that stays unchanged.
     Kept(Arc<Segment>),
-    /// Has to be written.
+    /// A segment to be written.
     Written {
         pieces: Vec<Piece>,
         order: Vec<Stretch>,
         bounds: (i64, i64),
-        /// The latest transaction in it.
+        /// Latest transaction in the segment.
         lsn: u64,
     },
 }
 
-/// Pieces that will be one segment, or several when they are many.
+/// Runs and segments that become one segment, or several if there are many rows.
 #[derive(Debug)]
 struct Group {
-    /// Indices in the order of arrival.
+    /// Indices in arrival order.
     members: Vec<usize>,
     rows: usize,
     bounds: (i64, i64),
     lsn: u64,
-    /// Whether it has to be written: it is more than one segment as it lies on disk.
+    /// Whether it must be written: it is not a single unchanged segment on disk.
     dirty: bool,
-    /// Whether it should join a neighbour.
+    /// Whether it should be joined with a neighbour.
     joins: bool,
-    /// Whether all of it is in memory still.
+    /// Whether it consists of in-memory runs only.
     fresh: bool,
-    /// Overlaps another group, which ends here: joined with none, and cut there.
+    /// Last timestamp of the kept segments that this group overlaps, if any. Such a group is never
+    /// joined, and is cut at this timestamp.
     overlaps_until: Option<i64>,
 }
 
@@ -103,7 +104,7 @@ impl Group {
     }
 }
 
-/// `lean` keeps all segments that can be.
+/// Plans the segments of the folded partition. `lean` keeps every segment that can be kept.
 pub(crate) fn plan_fold(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
@@ -142,9 +143,9 @@ pub(crate) fn plan_fold(
     Ok(outputs)
 }
 
-/// The segments of a cluster of overlapping pieces, given in the order of their arrival, that
-/// are not worth merging with the newer rows between theirs. The merged rows move behind them in
-/// the order of arrival, so a segment stays out only with all older ones it overlaps.
+/// Returns the segments of an overlapping cluster that are not worth merging with the newer rows
+/// between theirs. `cluster` is in arrival order. The merged rows follow the kept segments in
+/// arrival order, so a segment can be kept only with all older ones that it overlaps.
 fn worth_keeping(
     pieces: &[Piece],
     cluster: &[usize],
@@ -153,7 +154,7 @@ fn worth_keeping(
     timestamp: &ColumnSchema,
 ) -> EngineResult<Vec<usize>> {
     let mut kept: Vec<usize> = Vec::new();
-    // What DEDUP keys replace must be gone from disk.
+    // Rows replaced by DEDUP keys must disappear from disk.
     if cluster.len() < 2 || cluster.iter().any(|&index| pieces[index].upsert().is_some()) {
         return Ok(kept);
     }
@@ -172,13 +173,13 @@ fn worth_keeping(
             return Ok(Vec::new()); // It has to be written, and then all of them.
         }
         let inside = merged.iter().map(|times: &ScalarBuffer<i64>| rows_within(times, bounds));
-        // A small one in the way would keep all older ones out.
+        // A small segment, if kept, would prevent all older ones under it from being merged.
         let all = merged.iter().map(ScalarBuffer::len).sum();
         let slight = piece.rows() < SMALL_ROWS.min(all);
         let pays = || slight || is_worth(piece, inside.sum());
         let mut merges = !is_clean || (!lean && !over_kept && pays());
         if !merges && !over_kept && !lean {
-            // A segment of a bulk write comes with rows of its own for those before it.
+            // A segment of a bulk write may itself hold enough rows for the segments before it.
             let times = piece.timestamps(timestamp)?;
             let older = cluster[..at].iter().map(|&older| &pieces[older]);
             merges = older
@@ -191,19 +192,19 @@ fn worth_keeping(
             kept.push(index);
         }
     }
-    // In the order of arrival again: segments of one transaction stay in theirs.
+    // Restores the arrival order: segments of one transaction keep theirs.
     kept.reverse();
     Ok(kept)
 }
 
-/// How many of these timestamps, ascending, are within the bounds.
+/// Counts the timestamps within the bounds. The timestamps are ascending.
 fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
     times.partition_point(|&ts| ts <= last) - times.partition_point(|&ts| ts < first)
 }
 
-/// The Parquet files that stay as they are, and all other pieces. Rows that only came later lie
-/// beside the files; rows that were changed or replaced make all of them native, so that whatever
-/// is native came after whatever is not.
+/// Separates the Parquet files that stay unchanged. Rows that were only added later are stored
+/// beside the files. Once rows of a file were changed or replaced, all files become native, so that
+/// native segments are always newer than Parquet files.
 fn apart(pieces: Vec<Piece>, lean: bool) -> (Vec<Arc<Segment>>, Vec<Piece>) {
     let is_parquet = |piece: &&Piece| matches!(piece, Piece::Segment(s) if s.is_parquet());
     let changed = pieces.iter().filter(is_parquet).any(|file| {
@@ -227,8 +228,8 @@ fn apart(pieces: Vec<Piece>, lean: bool) -> (Vec<Arc<Segment>>, Vec<Piece>) {
     (kept, others)
 }
 
-/// Joins a group that is written anyway with neighbours of like size, and with those that share
-/// its border's timestamp but would then stand on the wrong side of it.
+/// Joins a group that is written anyway with neighbours of similar size. Also joins neighbours that
+/// share its border timestamp and would otherwise be on the wrong side of it.
 fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usize) -> Vec<Group> {
     let small = if many { SMALL_ROWS } else { 0 };
     let limits = limits(&groups);
@@ -256,18 +257,19 @@ fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usi
     joined
 }
 
-/// For each group the latest transaction that may be joined to it. A later one would take its
-/// rows behind those of the same instant in the group after it, where that is joined with none.
+/// Returns for each group the latest transaction that may be joined to it. A later one would move
+/// its rows behind rows of equal timestamp in the next group, if that group is joined with none.
 fn limits(groups: &[Group]) -> Vec<u64> {
     let mut limits = vec![u64::MAX; groups.len()];
-    // What begins first of all that come after, and the limit that it sets.
+    // Earliest start of all following groups, and the limit it sets.
     let mut next = (i64::MAX, u64::MAX);
     for (limit, group) in limits.iter_mut().zip(groups).rev() {
         let (first, last) = group.bounds;
         if next.0 == last {
             *limit = next.1;
         }
-        // One that can be joined is when it must: then the limit is that of the next.
+        // A group that can be joined is joined when necessary; then the limit of the group after it
+        // applies.
         let own = if group.overlaps_until.is_some() { group.lsn } else { *limit };
         if first < next.0 {
             next = (first, own);
@@ -306,7 +308,7 @@ fn write_group(
         sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
     let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
     let mut late = order_of(&sources, &slices)?;
-    // New rows that come after all that is kept should not look as if they overlapped it.
+    // New rows after all kept segments should not appear to overlap them.
     let tail = group.overlaps_until.map(|until| cut_after(&mut late, &slices, until));
     let tail = tail.unwrap_or_default();
     for order in split(late, segment_rows).into_iter().chain(split(tail, segment_rows)) {
@@ -318,7 +320,7 @@ fn write_group(
     Ok(())
 }
 
-/// Takes the rows after `until` out of an order.
+/// Removes the rows after `until` from a row order and returns them.
 fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stretch> {
     let cut = order.partition_point(|s| times[s.source][s.start] <= until);
     let mut tail = order.split_off(cut);
@@ -334,7 +336,7 @@ fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stre
     tail
 }
 
-/// Cuts an order into portions of at most `rows` rows, none of them empty.
+/// Splits a row order into portions of at most `rows` rows, none of them empty.
 pub(crate) fn split(order: Vec<Stretch>, rows: usize) -> Vec<Vec<Stretch>> {
     if !order.is_empty() && order.iter().map(|stretch| stretch.len).sum::<usize>() <= rows {
         return vec![order];
@@ -368,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn portions_are_full_and_hold_no_empty_stretch() {
+    fn split_returns_full_portions_without_empty_ranges() {
         let stretch = |start, len| Stretch { source: 0, start, len };
         let portions = split(vec![stretch(0, 3), stretch(3, 7), stretch(10, 5)], 5);
         let sizes: Vec<usize> = portions.iter().map(|p| p.iter().map(|s| s.len).sum()).collect();

@@ -1,4 +1,4 @@
-//! What runs beside transactions: checkpoints, and files rewritten without invisible data.
+//! Work that runs beside transactions: checkpoints, and rewrites of files with invisible data.
 
 pub(crate) mod background;
 pub(crate) mod checkpoint;

@@ -1,21 +1,21 @@
-//! How the storage's own work fares, for `jobs()`.
+//! Status of the storage's background work, for `jobs()`.
 
 use std::time::Duration;
 
-/// How one kind of work of the storage's own thread fares, since the start.
+/// Status of one kind of background work since the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkReport {
-    /// When it began last, microseconds since 1970.
+    /// Start of the last run, in microseconds since 1970.
     pub began_micros: i64,
-    /// How long that took.
+    /// Duration of the last run.
     pub took: Duration,
-    /// How long all its runs took.
+    /// Total duration of all runs.
     pub total: Duration,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u64,
-    /// How often it failed since it last did well.
+    /// Number of consecutive failures.
     pub failures: u64,
-    /// Why it failed last; none when it did well since.
+    /// Error of the last run; `None` if it succeeded.
     pub last_error: Option<String>,
     /// Whether a client paused it.
     pub is_paused: bool,

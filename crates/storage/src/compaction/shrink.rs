@@ -1,6 +1,6 @@
-//! Files with invisible data: cells of columns that were dropped, and deleted rows that a
-//! checkpoint found no room to leave out. Their partitions are written anew, one after the other,
-//! by the storage's own thread, as CONVERT PARTITION would write them.
+//! Rewrites files with invisible data: cells of dropped columns, and deleted rows that a checkpoint
+//! lacked the disk space to remove. The background thread rewrites their partitions one at a time,
+//! as CONVERT PARTITION does.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::schema::TableId;
 
-/// A partition is rewritten where one byte in so many of its files is invisible.
+/// A partition is rewritten if at least one in this many bytes of its files is invisible.
 const WORTH_SHARE: u64 = 32;
-/// Partitions looked at between two looks at the clock.
+/// Maximum number of partitions examined per call of `go_on`.
 const LOOKED_AT: usize = 256;
-/// How long what could not be written waits: for room, or for a writer of the table.
+/// Delay before a failed rewrite is retried: disk space may be low, or the table has a writer.
 const LATER: Duration = Duration::from_millis(500);
 
-/// What is still to be looked at. States: idle → looking (partitions in the queue) → idle; what
-/// could not be written is looked at again later.
+/// Partitions still to be examined. States: idle → examining (partitions in the queue) → idle. A
+/// partition that could not be written is examined again later.
 #[derive(Debug, Default)]
 pub(crate) struct Shrink {
     queue: VecDeque<(TableId, i64)>,
@@ -31,7 +31,7 @@ pub(crate) struct Shrink {
     not_before: Option<Instant>,
 }
 
-/// Whether files of the table may hold columns that it has no more.
+/// Whether files of the table may contain dropped columns.
 fn has_lost_columns(table: &TableSnapshot) -> bool {
     (table.schema().columns.len() as u32 + 1) < table.head.next_column
 }
@@ -41,13 +41,13 @@ fn has_dead_rows(partition: &Partition) -> bool {
 }
 
 impl Shrink {
-    /// Whether there is something to do now.
+    /// Whether partitions are due for examination now.
     pub(crate) fn is_busy(&self) -> bool {
         !self.queue.is_empty() && self.not_before.is_none_or(|at| Instant::now() >= at)
     }
 
-    /// Looks at a few partitions. `changed` are tables whose definition was changed since, or that
-    /// got rows that no file should hold.
+    /// Examines a few partitions. `changed` are tables whose definition changed since the last
+    /// call, or whose files still contain deleted rows.
     pub(crate) fn go_on(&mut self, storage: &Arc<Storage>, changed: BTreeSet<TableId>) {
         self.again.extend(changed);
         if self.not_before.is_some_and(|at| Instant::now() < at) {
@@ -62,7 +62,7 @@ impl Shrink {
             match storage.shrink(table, floor) {
                 Ok(false) => {}
                 Ok(true) => return,
-                // A damaged partition stays as it is.
+                // A damaged partition is left unchanged.
                 Err(error) if error.code == ErrorCode::Damaged => {}
                 Err(_) => {
                     self.queue.push_front((table, floor));
@@ -94,7 +94,7 @@ impl Storage {
         tables.map(|table| table.schema().id).collect()
     }
 
-    /// Writes a partition anew where that pays; whether it did.
+    /// Rewrites a partition if worthwhile; returns whether it did.
     fn shrink(self: &Arc<Self>, table: TableId, floor: i64) -> EngineResult<bool> {
         let Some(found) = self.snapshot().table_by_id(table) else { return Ok(false) };
         let Some(partition) = found.partition(floor) else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! A file that lives as long as it is referenced.
+//! A file that is kept as long as it is referenced.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tidemark_vfs::{OpenMode, Vfs};
 use crate::disk::Disk;
 use crate::disk::layout::damaged;
 
-/// A named immutable file. Once doomed, it is unlinked when the last holder lets go.
+/// A named immutable file. Once doomed, it is unlinked when its last reference is dropped.
 #[derive(Debug)]
 pub(crate) struct StoredFile {
     vfs: Arc<Disk>,
@@ -37,13 +37,13 @@ impl StoredFile {
         &self.path
     }
 
-    /// The name without its directory.
+    /// File name without the directory.
     pub(crate) fn name(&self) -> &str {
         self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
     }
 
-    /// A sync of it failed: the disk may never get what the cache still shows, and no later sync
-    /// says so. What it holds has to be written to another file.
+    /// Records a failed sync: the disk may never receive what the page cache shows, and no later
+    /// sync reports it. The content must be written to another file.
     pub(crate) fn distrust(&self) {
         self.distrusted.store(true, Ordering::Release);
     }
@@ -52,7 +52,7 @@ impl StoredFile {
         self.distrusted.load(Ordering::Acquire)
     }
 
-    /// Allows the file to go. Only once no manifest and no log names it any more.
+    /// Marks the file for removal. Only allowed once no manifest and no log names it.
     pub(crate) fn doom(&self) {
         self.doomed.store(true, Ordering::Release);
     }
@@ -61,14 +61,13 @@ impl StoredFile {
 impl Drop for StoredFile {
     fn drop(&mut self) {
         if self.doomed.load(Ordering::Acquire) {
-            // A file that stays behind is an orphan; the next start removes it.
+            // A file that remains is an orphan; the next start removes it.
             let _ = self.vfs.unlink(&self.path);
         }
     }
 }
 
-/// The whole content of a file that must be there: `Damaged` when it is missing, or when the disk
-/// cannot read it.
+/// Reads a file that must exist. Returns `Damaged` if it is missing or the disk cannot read it.
 pub(crate) fn read_known(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<u8>> {
     const EIO: i32 = 5;
     let failed = |error: std::io::Error| match error.kind() {
@@ -83,8 +82,8 @@ pub(crate) fn read_known(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a new file and makes its content durable; its name is not until the directory is synced.
-/// Nothing stays of one that cannot be written.
+/// Writes a new file and syncs its content; its name becomes durable when the directory is synced.
+/// Removes a file that cannot be written completely.
 pub(crate) fn write_whole(vfs: &dyn Vfs, path: &str, bytes: &[u8]) -> EngineResult<()> {
     let failed = |error: std::io::Error| EngineError::io(path, &error);
     let file = vfs.open(path, OpenMode::Replace).map_err(failed)?;

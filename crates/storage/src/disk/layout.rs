@@ -16,40 +16,39 @@ pub(crate) const LOG: &str = "db/log";
 pub(crate) const TABLES: &str = "db/t";
 pub(crate) const STAGE: &str = "db/stage";
 pub(crate) const TRASH: &str = "db/trash";
-/// Room for the last checkpoint on a full disk.
+/// Reserved disk space for the last checkpoint on a full disk.
 pub(crate) const RESERVE: &str = "db/reserve";
-/// A copy of the database, and one that is not complete.
+/// A copy of the database, and an incomplete copy.
 pub(crate) const BACKUP: &str = ".checkpoint";
 pub(crate) const BACKUP_NEW: &str = ".checkpoint.new";
-/// The file whose presence asks for the copy in the database's place, and what that replaced.
+/// The file that requests a restore of the copy, and the database that the restore replaced.
 pub(crate) const RESTORE: &str = "_restore";
 pub(crate) const REPLACED: &str = "db.replaced";
 
-/// Major version: another one is refused. Minor: older ones open.
+/// Other major versions are refused; older minor versions open.
 pub const FORMAT_VERSION: (u32, u32) = (1, 5);
 
-/// How the name of a segment ends that is a Parquet file.
+/// Name suffix of a segment that is a Parquet file.
 pub(crate) const PARQUET_SUFFIX: &str = ".parquet";
 
-/// Sections of a segment, and therefore columns in memory, start at multiples of this.
+/// Alignment of sections in a segment, and therefore of columns in memory.
 pub(crate) const SECTION_ALIGN: u64 = 64;
-/// Groups of the log start at multiples of this: no acknowledged byte shares a block with a
-/// later write.
+/// Alignment of log groups: no acknowledged byte shares a block with a later write.
 pub(crate) const LOG_BLOCK: u64 = 4_096;
 
 pub(crate) const LOG_MAGIC: [u8; 8] = *b"TDMLOG01";
 pub(crate) const GROUP_MAGIC: [u8; 4] = *b"TDMH";
-/// Groups of format 1.0: each record's length and checksum before it, no directory.
+/// Groups of format 1.0: length and checksum precede each record; there is no directory.
 pub(crate) const GROUP_MAGIC_1_0: [u8; 4] = *b"TDMG";
 pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"TDMSEG01";
 pub(crate) const SYMBOLS_MAGIC: [u8; 8] = *b"TDMSYM01";
 pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
 
-/// Bytes of a log file's header that its checksum covers, and the offset of the checksum.
+/// Bytes of a log file's header that its checksum covers; the checksum follows them.
 pub(crate) const LOG_HEADER_BYTES: usize = 32;
 /// Bytes of a group's header.
 pub(crate) const GROUP_HEADER_BYTES: usize = 64;
-/// Bytes before each record of a group of format 1.0: length and checksum.
+/// Bytes before each record in a group of format 1.0: length and checksum.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
 /// Bytes of a segment's header; only the magic is used.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 64;
@@ -79,12 +78,12 @@ pub(crate) fn table_dir(table: TableId) -> String {
     format!("{TABLES}/{table}")
 }
 
-/// The partition is in the name for people; the number alone identifies the file.
+/// The partition name is for human readers; the number alone identifies the file.
 pub(crate) fn segment_name(partition: &str, number: u64) -> String {
     format!("{partition}.{number}.seg")
 }
 
-/// Like [`segment_name`], of a segment that is a Parquet file.
+/// Like [`segment_name`], for a segment that is a Parquet file.
 pub(crate) fn parquet_name(partition: &str, number: u64) -> String {
     format!("{partition}.{number}{PARQUET_SUFFIX}")
 }
@@ -99,7 +98,7 @@ pub(crate) fn file_number(name: &str) -> Option<u64> {
     name.rsplit_once('.')?.1.parse().ok()
 }
 
-/// A file whose content cannot be what was written.
+/// Error for a file whose content differs from what was written.
 pub(crate) fn damaged(path: &str, what: impl Display) -> EngineError {
     EngineError::new(ErrorCode::Damaged, format!("{path} is damaged: {what}"))
 }

@@ -1,4 +1,4 @@
-//! The file system of a storage, and how far what it returns is trusted.
+//! The storage's file system, and how far its data is trusted.
 
 pub(crate) mod file;
 pub(crate) mod layout;
@@ -24,7 +24,7 @@ impl Disk {
         Arc::new(Self { vfs, verify })
     }
 
-    /// The file system itself.
+    /// The underlying file system.
     pub(crate) fn system(&self) -> &dyn Vfs {
         &*self.vfs
     }

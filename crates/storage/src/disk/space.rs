@@ -1,9 +1,9 @@
-//! Room on the disk: writes stop before it is full and go on by themselves when there is room
-//! again; a reserve lets what frees room be logged, and the checkpoint after it finish.
+//! Disk space: writes stop before the disk is full and resume by themselves once space is free. A
+//! reserve lets transactions that free space be logged, and the checkpoint after them finish.
 //!
-//! States of the reserve: held (a file that takes its bytes) → spent (given back, for a commit or
-//! a checkpoint that found no other room) → held again once there is room for it. While it is
-//! spent nothing that grows is taken: its room is for what frees some.
+//! States of the reserve: held (a file occupies its bytes) → spent (released for a commit or a
+//! checkpoint that found no other space) → held again once space is free. While it is spent, writes
+//! that grow data are refused: the space is for transactions that free some.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,29 +14,29 @@ use tidemark_vfs::{OpenMode, Vfs};
 
 use crate::disk::layout::RESERVE;
 
-/// The disk is asked at most this often.
+/// Minimum interval between two queries of the free space.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// Writes go on above so many tenths of the watermark: not to and fro at its edge.
+/// Writes resume above this many tenths of the watermark, so that they do not flip at its edge.
 const RESUME_TENTHS: u64 = 14;
-/// The watermark by default: this share of the disk in percent, and at most so many bytes.
+/// Default watermark: this percentage of the disk, but at most `WATERMARK_BYTES`.
 const WATERMARK_PERCENT: u64 = 5;
 const WATERMARK_BYTES: u64 = 1 << 30;
-/// The reserve takes at most one part in so many of the disk.
+/// The reserve takes at most the disk size divided by this.
 const RESERVE_SHARE: u64 = 32;
-/// A checkpoint is due once the log has one part in so many of what is free: what it writes must
-/// find room, however fast the disk fills.
+/// A checkpoint is due once the log exceeds the free space divided by this: its output must fit,
+/// however fast the disk fills.
 const LOG_SHARE: u64 = 8;
-/// It is not due before the log has so many bytes, however little is free.
+/// Minimum log bytes before low free space makes a checkpoint due.
 const MIN_LOG_BYTES: u64 = 1 << 20;
 
-/// What is known of the room.
+/// Tracks the free disk space.
 #[derive(Debug)]
 pub(crate) struct Space {
     /// Free bytes below which nothing is written; by default 5 % of the disk or 1 GiB, whichever
     /// is less.
     watermark: Option<u64>,
     reserve: u64,
-    /// Bytes that the next checkpoint has to write anew, and that nothing else may take.
+    /// Bytes that the next checkpoint must rewrite; nothing else may take this space.
     promised: AtomicU64,
     state: Mutex<State>,
 }
@@ -44,13 +44,13 @@ pub(crate) struct Space {
 #[derive(Debug)]
 struct State {
     asked: Option<Instant>,
-    /// Free bytes at the last look; unknown where the disk did not answer.
+    /// Free bytes at the last query; `None` if the disk did not answer.
     free: Option<u64>,
-    /// Whether there was too little.
+    /// Whether too little space was free.
     low: bool,
-    /// Bytes of the reserve that are to be taken again.
+    /// Bytes missing from the reserve, to be allocated again.
     missing: u64,
-    /// Whether the reserve was given back and no checkpoint succeeded since.
+    /// Whether the reserve was released and no checkpoint has succeeded since.
     spent: bool,
 }
 
@@ -64,8 +64,8 @@ impl Space {
         self.watermark.unwrap_or((total / 100 * WATERMARK_PERCENT).min(WATERMARK_BYTES))
     }
 
-    /// Asks the disk, unless it was asked just now. One that does not answer has room: the write
-    /// itself will say otherwise.
+    /// Queries the free space, unless it was queried just now. A failed query is not reported: the
+    /// write itself fails if the disk is full.
     fn look(&self, vfs: &dyn Vfs, state: &mut State) {
         if state.asked.is_some_and(|asked| asked.elapsed() < ASK_EVERY) {
             return;
@@ -82,14 +82,14 @@ impl Space {
         }
     }
 
-    /// Whether there is too little room to write what grows.
+    /// Whether too little space is free for writes that grow data.
     pub(crate) fn is_low(&self, vfs: &dyn Vfs) -> bool {
         let mut state = self.state.lock();
         self.look(vfs, &mut state);
         state.low || state.spent
     }
 
-    /// Refuses writes while there is too little room.
+    /// Refuses writes while too little space is free.
     pub(crate) fn refuse_when_low(&self, vfs: &dyn Vfs) -> EngineResult<()> {
         let mut state = self.state.lock();
         self.look(vfs, &mut state);
@@ -99,7 +99,7 @@ impl Space {
         Ok(())
     }
 
-    /// Refuses to write so many bytes at once where they would leave less than the watermark.
+    /// Refuses to write this many bytes if less than the watermark would remain free.
     pub(crate) fn refuse_beyond(&self, vfs: &dyn Vfs, bytes: u64) -> EngineResult<()> {
         let missing = {
             let state = self.state.lock();
@@ -118,12 +118,12 @@ impl Space {
         }
     }
 
-    /// The next checkpoint has to write so many bytes anew.
+    /// Sets aside free space for bytes that the next checkpoint must rewrite.
     pub(crate) fn promise(&self, bytes: u64) {
         self.promised.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// It did.
+    /// Releases this space after a checkpoint has written the bytes.
     pub(crate) fn keep_promise(&self, bytes: u64) {
         self.promised.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -132,7 +132,7 @@ impl Space {
         self.promised.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the log after which a checkpoint is due.
+    /// Maximum log bytes before a checkpoint is due.
     pub(crate) fn most_log(&self, vfs: &dyn Vfs, wanted: u64) -> u64 {
         let mut state = self.state.lock();
         self.look(vfs, &mut state);
@@ -140,8 +140,7 @@ impl Space {
         wanted.min(share)
     }
 
-    /// Takes the room that is kept for what frees some, where it is not held and there is room
-    /// for it above the watermark. Best effort.
+    /// Allocates the reserve if it is not held and fits above the watermark. Best effort.
     pub(crate) fn reserve(&self, vfs: &dyn Vfs) {
         let Ok(space) = vfs.space() else { return };
         let bytes = self.reserve.min(space.total / RESERVE_SHARE);
@@ -159,7 +158,7 @@ impl Space {
         (state.asked, state.missing) = (None, missing);
     }
 
-    /// Takes the reserve again once there is room for it.
+    /// Allocates a missing reserve again once space is free.
     pub(crate) fn mend_reserve(&self, vfs: &dyn Vfs) {
         let (spent, missing) = {
             let state = self.state.lock();
@@ -170,7 +169,8 @@ impl Space {
         }
     }
 
-    /// Gives the reserved room back for what frees some; whether there was any.
+    /// Releases the reserve for a transaction that frees space; returns whether there was a
+    /// reserve.
     pub(crate) fn spend(&self, vfs: &dyn Vfs) -> bool {
         let spent = vfs.unlink(RESERVE).is_ok();
         if spent {
@@ -179,12 +179,12 @@ impl Space {
         spent
     }
 
-    /// Whether the reserve was given back and a checkpoint has to follow.
+    /// Whether the reserve was released and a checkpoint must follow.
     pub(crate) fn is_spent(&self) -> bool {
         self.state.lock().spent
     }
 
-    /// A checkpoint succeeded: what was to be freed is.
+    /// Allocates the reserve again after a successful checkpoint, which has freed the space.
     pub(crate) fn restore(&self, vfs: &dyn Vfs) {
         self.state.lock().spent = false;
         self.reserve(vfs);

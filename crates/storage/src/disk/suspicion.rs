@@ -1,16 +1,16 @@
-//! Whether anything on disk was ever found damaged.
+//! Whether any damage was ever found on disk.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether any file of this process was ever found damaged: before, damage is not looked for.
+/// Whether any file was ever found damaged by this process. Until then nothing checks for damage.
 static SUSPECT: AtomicBool = AtomicBool::new(false);
 
-/// From now on damage is looked for.
+/// Enables the checks for damage.
 pub(crate) fn suspect() {
     SUSPECT.store(true, Ordering::Relaxed);
 }
 
-/// Whether damage is to be looked for.
+/// Whether the checks for damage are enabled.
 pub(crate) fn is_suspect() -> bool {
     SUSPECT.load(Ordering::Relaxed) || tidemark_vfs::faults() > 0
 }

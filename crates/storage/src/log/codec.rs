@@ -1,4 +1,4 @@
-//! Little-endian bytes in and out, every read checked against the end.
+//! Little-endian encoder and decoder; every read is bounds-checked.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,7 +26,7 @@ impl Encoder {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    /// Length and bytes.
+    /// Writes the length and the bytes.
     pub(crate) fn blob(&mut self, value: &[u8]) {
         self.u64(value.len() as u64);
         self.bytes.extend_from_slice(value);
@@ -36,7 +36,7 @@ impl Encoder {
         self.blob(value.as_bytes());
     }
 
-    /// A value as JSON text: definitions grow fields without a new format version.
+    /// Writes a value as JSON, so that definitions can gain fields without a new format version.
     pub(crate) fn json<T: Serialize>(&mut self, value: &T) -> EngineResult<()> {
         let json = serde_json::to_vec(value);
         self.blob(&json.map_err(|error| EngineError::internal(error.to_string()))?);

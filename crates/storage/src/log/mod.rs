@@ -1,15 +1,15 @@
 //! The log: one sequence of transactions for all tables, written in groups.
 //!
-//! A group is one frame: a header, its records, zeros up to the next block. It starts on a block
-//! of its own, so that writing it never touches a block that was acknowledged. A file's first
-//! transaction number voids everything from that number on in older files: after a failed write
-//! or a torn tail the log goes on in a new file, and what the old one holds beyond is nothing.
+//! A group is one frame: header, records, zeros up to the next block. It starts on its own block,
+//! so that writing it never touches an acknowledged block. The first transaction number of a file
+//! voids that number and all later ones in older files. After a failed write or a torn tail the log
+//! continues in a new file, and whatever the old file contains beyond is ignored.
 //!
-//! States of a file: current (appended to) → full or failed (kept until a checkpoint covers it)
-//! → spare (renamed into the next current file; its old groups carry an old salt). A power loss
-//! may keep the old groups and lose the new header: so only files whose transactions all are what
-//! the checkpoint holds become spare. One that was found at start or failed may name numbers that
-//! others have got since, and is removed.
+//! States of a file: current (appended to) → full or failed (kept until a checkpoint covers it) →
+//! spare (renamed into the next current file; its old groups carry an old salt). A power loss may
+//! keep the old groups and lose the new header. So a file becomes spare only if the checkpoint
+//! contains all its transactions. A file that was found at start, or that failed, may contain
+//! numbers that were assigned again since, and is removed.
 
 pub(crate) mod codec;
 pub(crate) mod queue;
@@ -31,11 +31,11 @@ use crate::log::codec::{Decoder, Encoder};
 use crate::options::{CommitMode, PlantedFault, StorageOptions};
 use crate::table::schema::TableId;
 
-/// Spare files kept for reuse.
+/// Maximum number of spare files kept for reuse.
 const SPARE_FILES: usize = 2;
-/// Bytes of zeros ahead of the first group of a file.
+/// Bytes of zeros written ahead after the first group of a file.
 const MIN_AHEAD: u64 = 16 << 10;
-/// Spare files, and zeros ahead of the log, take at most one part in so many of what is free.
+/// Spare files, and zeros ahead of the log, may use at most the free space divided by this.
 const AHEAD_SHARE: u64 = 64;
 
 fn is_full(error: &std::io::Error) -> bool {
@@ -46,12 +46,12 @@ fn is_full(error: &std::io::Error) -> bool {
 #[derive(Debug)]
 pub(crate) struct Group {
     bytes: Encoder,
-    /// Length, checksum and tables of each record, written after the last one: a damaged record
-    /// can be passed over and laid at its tables' door.
+    /// Length, checksum and tables of each record, written after the last record. A damaged record
+    /// can then be skipped and attributed to its tables.
     directory: Encoder,
     first_lsn: u64,
     count: u32,
-    /// Bytes of header and records, once it was sealed.
+    /// Bytes of header and records; `None` before the first seal.
     sealed: Option<usize>,
 }
 
@@ -73,8 +73,8 @@ impl Group {
         (self.len() as u64).next_multiple_of(LOG_BLOCK)
     }
 
-    /// Adds a transaction; nothing stays of it when `write` fails. `write` answers the tables
-    /// that it changes.
+    /// Adds a transaction. `write` returns the tables that it changes; if it fails, the group is
+    /// unchanged.
     pub(crate) fn record(
         &mut self,
         write: impl FnOnce(&mut Encoder) -> EngineResult<BTreeSet<TableId>>,
@@ -106,7 +106,7 @@ impl Group {
         Ok(())
     }
 
-    /// Makes it ready to be written to a file. It may be sealed again, for another one.
+    /// Completes the group for a log file. It may be sealed again for another file.
     fn seal(&mut self, salt: u64, synced_lsn: u64) {
         let end = *self.sealed.get_or_insert(self.bytes.bytes.len());
         self.bytes.bytes.truncate(end);
@@ -118,7 +118,7 @@ impl Group {
         header.u64(synced_lsn);
         header.u32(self.count);
         header.u32(self.directory.bytes.len() as u32);
-        // Binds the records to this header in a file that is used again.
+        // Binds the records to this header in a reused file.
         header.u32(crc32c::crc32c(&self.directory.bytes));
         let crc = crc32c::crc32c(&header.bytes);
         let mut sealed = Vec::with_capacity(GROUP_HEADER_BYTES);
@@ -171,9 +171,9 @@ struct Current {
     number: u64,
     first_lsn: u64,
     salt: u64,
-    /// Where the next group goes.
+    /// Offset of the next group.
     offset: u64,
-    /// Up to here the file has blocks on disk already.
+    /// End of the blocks that the file already has on disk.
     written_to: u64,
     capacity: u64,
     /// Whether the directory entry is durable.
@@ -191,17 +191,17 @@ pub(crate) struct Log {
     planted: Option<PlantedFault>,
     current: Option<Current>,
     next_number: u64,
-    /// Older files with groups that were not synced.
+    /// Older files with unsynced groups.
     unsynced: Vec<Arc<dyn VfsFile>>,
     spare: Vec<u64>,
     /// The first file of this process.
     first_own: u64,
     /// Files in which a write failed.
     failed: BTreeSet<u64>,
-    /// The last transaction that a failed sync may have taken. Until a checkpoint holds it nothing
-    /// later is durable, since replay ends at the gap.
+    /// Last transaction that a failed sync may have lost. Until a checkpoint contains it nothing
+    /// later is durable, because replay ends at the gap.
     hole: Option<u64>,
-    /// Last transaction written, and last one known durable.
+    /// Last transaction written, and last transaction known to be durable.
     pub(crate) written_lsn: u64,
     pub(crate) synced_lsn: u64,
     /// Bytes written since the last checkpoint began.
@@ -234,13 +234,13 @@ impl Log {
         }
     }
 
-    /// Number of the file that holds the next transaction.
+    /// Number of the file for the next transaction.
     pub(crate) fn next_file(&self) -> u64 {
         self.current.as_ref().map_or(self.next_number, |current| current.number)
     }
 
-    /// Writes a group and makes it as durable as the mode asks. After a failure the file is not
-    /// used again: what reached the disk is voided by the next file's first number.
+    /// Writes a group with the durability of the commit mode. After a failure the file is not
+    /// reused: the first number of the next file voids what reached the disk.
     pub(crate) fn write(&mut self, group: &mut Group) -> EngineResult<()> {
         let written = self.try_write(group);
         if written.is_err() && self.planted == Some(PlantedFault::ReuseFailedLog) {
@@ -248,8 +248,8 @@ impl Log {
         } else if written.is_err() {
             self.abandon();
             self.written_lsn = group.first_lsn - 1;
-            // The next file's header voids what reached the disk. When that fails too, the next
-            // write tries again.
+            // The next file's header voids what reached the disk. If that fails too, the next write
+            // retries.
             let _ = self.rotate(group.first_lsn, 0);
         }
         written
@@ -272,7 +272,8 @@ impl Log {
         let end = current.offset + len;
         if prewrite > 0 && end > current.written_to && end < current.capacity {
             let room = self.vfs.space().map_or(prewrite, |space| space.free / AHEAD_SHARE);
-            // As far as it has come: a process that ends soon leaves little.
+            // At most as much as the file already contains: a short-lived process leaves small
+            // files.
             let ahead = prewrite.min(room).min(end.max(MIN_AHEAD));
             let upto = (end + ahead).min(current.capacity);
             match current.file.write_at(&vec![0; (upto - end) as usize], end) {
@@ -295,7 +296,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes everything written durable. After a failure only a checkpoint does.
+    /// Syncs everything written. After a failure only a checkpoint makes it durable.
     pub(crate) fn flush(&mut self) -> EngineResult<()> {
         let synced = self.sync_files();
         if synced.is_err() && self.planted != Some(PlantedFault::ReuseFailedLog) {
@@ -305,8 +306,8 @@ impl Log {
         synced
     }
 
-    /// A sync failed, and transactions up to `lsn` may not be on the disk. The files are not
-    /// synced again: the kernel takes for written what it could not write.
+    /// Records a failed sync: transactions up to `lsn` may be missing on disk. The files are not
+    /// synced again, because the kernel marks the lost pages as written.
     pub(crate) fn lose(&mut self, lsn: u64) {
         self.unsynced.clear();
         if lsn > self.synced_lsn {
@@ -314,12 +315,13 @@ impl Log {
         }
     }
 
-    /// Whether transactions may be missing on the disk that only a checkpoint brings there.
+    /// Whether transactions may be missing on disk that only a checkpoint can make durable.
     pub(crate) fn has_hole(&self) -> bool {
         self.hole.is_some()
     }
 
-    /// A durable manifest holds everything up to `lsn`, so that `files` need no sync any more.
+    /// Records that a durable manifest contains everything up to `lsn`, so that `files` need no
+    /// sync.
     pub(crate) fn covered(&mut self, lsn: u64, files: &[Arc<dyn VfsFile>]) {
         self.unsynced.retain(|file| !files.iter().any(|other| Arc::ptr_eq(file, other)));
         self.synced_lsn = self.synced_lsn.max(lsn);
@@ -361,8 +363,8 @@ impl Log {
         }
     }
 
-    /// Goes on in another file, unless the present one has no group yet: a checkpoint that fails
-    /// again and again, on a full disk, must not leave a file each time.
+    /// Continues in a new file, unless the current one has no group yet: a checkpoint that fails
+    /// repeatedly on a full disk must not leave a file each time.
     pub(crate) fn begin_file(&mut self, first_lsn: u64) -> EngineResult<()> {
         let is_new =
             |current: &Current| current.offset == LOG_BLOCK && current.first_lsn == first_lsn;
@@ -372,7 +374,7 @@ impl Log {
         self.rotate(first_lsn, LOG_BLOCK)
     }
 
-    /// Goes on in another file, whose first transaction is `first_lsn`.
+    /// Continues in a new file, whose first transaction is `first_lsn`.
     pub(crate) fn rotate(&mut self, first_lsn: u64, room: u64) -> EngineResult<()> {
         let old = self.current.take().filter(|old| old.dirty || !old.named);
         if self.planted != Some(PlantedFault::ForgetRotatedFile) {
@@ -392,7 +394,7 @@ impl Log {
         };
         let header = FileHeader { number, first_lsn, salt: self.vfs.entropy() };
         if let Err(error) = file.write_at(&header.encode(), 0) {
-            // Without a header nothing of it counts.
+            // Without a header the file is ignored.
             let _ = self.vfs.unlink(&path);
             return Err(failed(error));
         }
@@ -411,7 +413,7 @@ impl Log {
         Ok(())
     }
 
-    /// Frees files that a durable checkpoint covers: some are kept for reuse, where there is room.
+    /// Releases files that a durable checkpoint covers; keeps some for reuse if disk space allows.
     pub(crate) fn release(&mut self, obsolete: Vec<u64>) {
         let kept = SPARE_FILES as u64 * self.file_bytes;
         let fits = self.vfs.space().is_ok_and(|space| space.free / AHEAD_SHARE >= kept);
@@ -421,15 +423,16 @@ impl Log {
             if is_sound && self.spare.len() < spares {
                 self.spare.push(number);
             } else {
-                // A file that stays is not read again: its number is below the manifest's.
+                // A file that remains is not read again: its number is below the manifest's first
+                // log file.
                 let _ = self.vfs.unlink(&log_file(number));
             }
         }
     }
 
-    /// Frees the files kept for reuse, and what the current one has beyond its header when it was
-    /// one of those, as long as nothing was written since the last checkpoint: they are not needed
-    /// soon. `first` is the first file that a start would read.
+    /// Removes the spare files, and truncates the current file to its header if it is a reused one.
+    /// They are not needed soon, because nothing was written since the last checkpoint; otherwise
+    /// this does nothing. `first` is the first file that a start would read.
     pub(crate) fn release_spares(&mut self, first: u64) {
         if self.bytes_since_checkpoint > 0 {
             return;
@@ -438,17 +441,17 @@ impl Log {
             let _ = self.vfs.unlink(&log_file(number));
         }
         let is_long = |current: &Current| {
-            // Of several files a later one's header says what counts of the earlier ones.
+            // With several files, a later header decides which groups of earlier files are valid.
             let is_only = current.number == first && current.offset == LOG_BLOCK;
             is_only && current.written_to > LOG_BLOCK + self.prewrite_bytes.max(MIN_AHEAD)
         };
         if let Some(current) = self.current.take_if(|current| is_long(current)) {
-            // Where that fails, the next group goes to another file.
+            // If that fails, the next group starts another file.
             self.current = self.emptied(&current).ok();
         }
     }
 
-    /// The same file without the groups of its former use.
+    /// The same file without the groups of its previous use.
     fn emptied(&self, current: &Current) -> std::io::Result<Current> {
         let &Current { number, first_lsn, offset, capacity, named, .. } = current;
         let file = self.vfs.open(&log_file(number), OpenMode::Replace)?;
@@ -458,12 +461,12 @@ impl Log {
         Ok(Current { file, number, first_lsn, salt, offset, written_to, capacity, named, dirty })
     }
 
-    /// The current file and where its next group goes.
+    /// Number of the current file and offset of its next group.
     pub(crate) fn position(&self) -> Option<(u64, u64)> {
         self.current.as_ref().map(|current| (current.number, current.offset))
     }
 
-    /// Older files with groups that were not synced.
+    /// Older files with unsynced groups.
     pub(crate) fn unsynced(&self) -> &[Arc<dyn VfsFile>] {
         &self.unsynced
     }

@@ -1,8 +1,8 @@
 //! Group commit: transactions that wait at the same time are written, and synced, together.
 //!
-//! The first to come leads: it takes the log, writes for all that wait, and hands the lead to the
-//! first that came meanwhile. The others sleep until their outcome is known; none queues for
-//! the log only to learn it.
+//! The first to arrive leads: it takes the log, writes for all waiting transactions, and passes the
+//! lead to the first that arrived meanwhile. The others sleep until their outcome is known; none
+//! waits for the log only to learn it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tidemark_types::{EngineError, EngineResult};
 use crate::mutation::change::CommitReceipt;
 use crate::mutation::prepare::Prepared;
 
-/// Longest time a leader waits for those that took part in the group before: little beside a
-/// sync, and enough for them to come back with their next transaction.
+/// Maximum time a leader waits for the members of the previous group: short compared with a sync,
+/// but enough for them to return with their next transaction.
 const GATHER: Duration = Duration::from_micros(500);
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ enum State {
     Done(EngineResult<CommitReceipt>),
 }
 
-/// A transaction waiting for its turn.
+/// A transaction waiting to be committed.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     work: Mutex<Vec<Prepared>>,
@@ -34,7 +34,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// What it wants written; once.
+    /// Takes the changes to write. Later calls return nothing.
     pub(crate) fn take_work(&self) -> Vec<Prepared> {
         std::mem::take(&mut *self.work.lock())
     }
@@ -61,25 +61,25 @@ impl Ticket {
 #[derive(Debug, Default)]
 struct Inner {
     waiting: VecDeque<Arc<Ticket>>,
-    /// Whether there is a leader.
+    /// Whether a leader exists.
     led: bool,
-    /// Transactions in the group that is written.
+    /// Number of transactions in the current group.
     taken: usize,
-    /// Transactions in the last group, and those that waited at its end.
+    /// Number of transactions in the last group, plus those waiting at its end.
     expected: usize,
 }
 
-/// The transactions that wait, in the order of their arrival.
+/// Waiting transactions in arrival order.
 #[derive(Debug, Default)]
 pub(crate) struct CommitQueue {
     inner: Mutex<Inner>,
-    /// As many wait as were expected.
+    /// Signals that the expected number of transactions is waiting.
     gathered: Condvar,
 }
 
 impl CommitQueue {
-    /// Waits until the transaction is written. When it is this one's turn to lead, `lead` writes
-    /// a group, which holds it.
+    /// Waits until the transaction is written. If it becomes the leader, `lead` writes a group that
+    /// contains it.
     pub(crate) fn commit(
         &self,
         work: Vec<Prepared>,
@@ -115,7 +115,7 @@ impl CommitQueue {
         Some(ticket)
     }
 
-    /// Waits a little for as many transactions as came last time.
+    /// Waits briefly for as many transactions as last time.
     pub(crate) fn gather(&self) {
         let end = Instant::now() + GATHER;
         let mut inner = self.inner.lock();
@@ -127,7 +127,7 @@ impl CommitQueue {
     }
 }
 
-/// The lead. Dropping it hands it on, also when the leader panics.
+/// The lead. Dropping it passes the lead on, even if the leader panics.
 struct Turn<'a>(&'a CommitQueue);
 
 impl Drop for Turn<'_> {

@@ -1,4 +1,4 @@
-//! Reading the log: files, groups, records, and what can be said of those that are damaged.
+//! Reads the log: files, groups, records, and what is known about damaged ones.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use crate::log::codec::Decoder;
 use crate::options::PlantedFault;
 use crate::table::schema::TableId;
 
-/// What a group's header says.
+/// Content of a group's header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GroupHeader {
     salt: u64,
     pub(crate) first_lsn: u64,
-    /// The last transaction known durable when it was written.
+    /// Last transaction known to be durable when the group was written.
     synced_lsn: u64,
     pub(crate) count: u32,
-    /// Bytes of all records.
+    /// Total bytes of the records.
     payload: usize,
     directory: usize,
-    /// Of the directory; in format 1.0, of the records' lengths and checksums.
+    /// Checksum of the directory; in format 1.0, of the records' lengths and checksums.
     directory_crc: u32,
     has_directory: bool,
 }
@@ -59,26 +59,26 @@ impl GroupHeader {
         GROUP_HEADER_BYTES.checked_add(self.payload)?.checked_add(self.directory)
     }
 
-    /// The transaction after its last one.
+    /// Number of the first transaction after the group.
     pub(crate) fn end_lsn(&self) -> u64 {
         self.first_lsn + u64::from(self.count)
     }
 }
 
-/// A transaction's bytes in a group.
+/// A transaction found in a group.
 #[derive(Debug, Default)]
 pub(crate) struct FoundRecord {
-    /// Where they are in the frame; `None` when they are not what was written.
+    /// Byte range in the frame; `None` if the record is damaged.
     pub(crate) bytes: Option<Range<usize>>,
-    /// The tables it changes; empty when unknown.
+    /// Tables that it changes; empty if unknown.
     pub(crate) tables: Vec<TableId>,
 }
 
-/// A group in a file: its header holds, its records were not looked at.
+/// A group found in a file: its header is valid, its records are not checked yet.
 #[derive(Debug)]
 pub(crate) struct FoundGroup {
     pub(crate) header: GroupHeader,
-    /// Whether there is something else between it and the group before.
+    /// Whether other bytes lie between it and the previous group.
     pub(crate) after_hole: bool,
     offset: u64,
 }
@@ -94,8 +94,8 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// Finds all groups by their headers. `None` for a file that holds nothing: without a header
-    /// and without a group after transaction `after_lsn`.
+    /// Finds all groups by their headers. Returns `None` for a file without a header and without a
+    /// group after transaction `after_lsn`: it holds nothing.
     pub(crate) fn scan(
         vfs: &dyn Vfs,
         number: u64,
@@ -109,9 +109,9 @@ impl LogFile {
         let mut block = vec![0; LOG_BLOCK as usize];
         let count = file.read_at(&mut block, 0).map_err(failed)?;
         let header = FileHeader::decode(&block[..count]).filter(|head| head.number == number);
-        // A file is first synced with its header and its first group, so one without a header
-        // holds nothing that counts, or was damaged: then the groups themselves name its salt.
-        // Those of a file that is used again are older than anything replay looks for.
+        // A file is first synced with its header and its first group. So a file without a header
+        // contains nothing that counts, or is damaged: then the groups themselves name its salt.
+        // The old groups of a reused file precede everything that replay needs.
         let mut salt = header.map(|header| header.salt);
         let ignore_crc = planted == Some(PlantedFault::IgnoreLogChecksum);
         let ignore_salt = planted == Some(PlantedFault::IgnoreLogSequence);
@@ -139,12 +139,12 @@ impl LogFile {
         Ok(first.map(|first_lsn| Self { number, first_lsn, groups, file, planted }))
     }
 
-    /// The last transaction that any group says was durable.
+    /// Last transaction that any group reports as durable.
     pub(crate) fn claimed_lsn(&self) -> u64 {
         self.groups.iter().map(|group| group.header.synced_lsn).max().unwrap_or(0)
     }
 
-    /// A group's bytes and its records; without records when their places are unknown.
+    /// Returns a group's bytes and its records; no records if their offsets are unknown.
     pub(crate) fn read(&self, group: &FoundGroup) -> EngineResult<(Vec<u8>, Vec<FoundRecord>)> {
         let path = log_file(self.number);
         let mut frame = vec![0; group.header.frame_bytes().unwrap_or(0)];
@@ -162,7 +162,7 @@ impl LogFile {
     }
 }
 
-/// Zeros are a valid checksum of nothing: a header may survive without its records.
+/// A zero checksum matches an empty record: a header may survive without its records.
 fn holds(record: &[u8], crc: u32, ignore_crc: bool) -> bool {
     ignore_crc || (!record.is_empty() && crc32c::crc32c(record) == crc)
 }
@@ -192,7 +192,7 @@ fn by_directory(
     Some(records)
 }
 
-/// Format 1.0: a record that does not hold hides the others of its group.
+/// Format 1.0: one damaged record hides the other records of its group.
 fn by_walking(frame: &[u8], header: &GroupHeader, ignore_crc: bool) -> Option<Vec<FoundRecord>> {
     let mut position = GROUP_HEADER_BYTES;
     let mut records = Vec::new();

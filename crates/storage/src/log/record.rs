@@ -1,4 +1,4 @@
-//! A transaction as bytes of the log.
+//! Encoding of a transaction in the log.
 
 use arrow_buffer::Buffer;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
@@ -33,7 +33,7 @@ const DELETE: u8 = 13;
 const WATCH: u8 = 14;
 const FOLLOW: u8 = 15;
 
-/// Writes one step. `forget_symbols` is a fault for the crash tests.
+/// Writes one step. `forget_symbols` plants a fault for the crash tests.
 pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> EngineResult<()> {
     match op {
         Op::CreateTable(schema) => {
@@ -52,7 +52,7 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
             encode_symbols(if forget_symbols { &[] } else { &append.symbols }, out);
             out.u64(append.rows as u64);
             out.u32(append.columns.len() as u32);
-            // Memory that grows is copied each time.
+            // Reserves up front, because every growth copies the buffer.
             out.bytes.reserve(append.columns.iter().map(|(.., cells)| cells.byte_size()).sum());
             for (id, sql_type, cells) in &append.columns {
                 encode_column(*id, *sql_type, cells, out)?;
@@ -100,7 +100,7 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
     Ok(())
 }
 
-/// A step that names a table and nothing else.
+/// Encodes a step that only names a table.
 fn encode_table(kind: u8, table: TableId, out: &mut Encoder) {
     out.u8(kind);
     out.u64(table);
@@ -133,7 +133,7 @@ fn decode_delete(input: &mut Decoder<'_>) -> EngineResult<DeleteOp> {
     Ok(DeleteOp { table, parts })
 }
 
-/// Stretches of a partition's rows: first row, number of rows.
+/// Encodes ranges of a partition's rows: first row, number of rows.
 fn encode_stretches(rows: &[(u64, u64)], out: &mut Encoder) {
     out.u32(rows.len() as u32);
     for (start, len) in rows {

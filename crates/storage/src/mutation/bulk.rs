@@ -31,7 +31,7 @@ use crate::table::schema::TableSchema;
 use crate::table::symbols::SymbolStore;
 use crate::table::upsert::UpsertKeys;
 
-/// Rows of one partition still in memory, in the order of their arrival.
+/// In-memory rows of one partition, in arrival order.
 #[derive(Debug, Default)]
 struct StagedPartition {
     rows: Vec<StagedRows>,
@@ -44,12 +44,12 @@ impl StagedPartition {
     }
 }
 
-/// Files that become durable one after the other, while the next ones are written.
+/// Files that are synced one after the other, while the next ones are written.
 #[derive(Debug, Default)]
 struct Syncs {
-    /// On a thread of its own, which ends with the last file or at the first failure.
+    /// Thread that syncs the files; ends with the last file or at the first failure.
     running: Option<SyncThread>,
-    /// Those that wait for the end.
+    /// Files to sync at the end, without such a thread.
     files: Vec<Arc<dyn VfsFile>>,
 }
 
@@ -68,7 +68,7 @@ impl Syncs {
             self.running = thread.ok().map(|thread| SyncThread { files, thread });
         }
         match &self.running {
-            // Where the thread ended, its failure is what counts.
+            // If the thread has ended, its own failure is reported.
             Some(running) => drop(running.files.send(file)),
             None => self.files.push(file),
         }
@@ -83,7 +83,7 @@ impl Syncs {
     }
 }
 
-/// A bulk write under way. Dropping it gives it up.
+/// A bulk write in progress. Dropping it aborts the write.
 #[derive(Debug)]
 pub struct BulkWriter {
     storage: Arc<Storage>,
@@ -96,14 +96,15 @@ pub struct BulkWriter {
     partitions: BTreeMap<i64, StagedPartition>,
     bytes: usize,
     rows: usize,
-    /// The newest timestamp so far.
+    /// Newest timestamp so far.
     newest: i64,
     segments: Vec<(i64, SegmentMeta)>,
     syncs: Syncs,
 }
 
 impl Storage {
-    /// Starts a bulk write: nothing is seen before it is finished, nothing stays when it is not.
+    /// Starts a bulk write. Its rows become visible when it finishes and are discarded if it does
+    /// not.
     pub fn begin_bulk(self: &Arc<Self>, target: BulkTarget) -> EngineResult<BulkWriter> {
         self.refuse_writes()?;
         self.refuse_when_full()?;
@@ -144,8 +145,8 @@ impl Storage {
 }
 
 impl Storage {
-    /// Commits the rows of bulk writes into different tables, and what changes with them, at once:
-    /// the changes come first.
+    /// Commits bulk writes into different tables, and the changes that belong to them, in one
+    /// transaction. The changes are applied first.
     pub fn commit_bulk(
         &self,
         mut writers: Vec<BulkWriter>,
@@ -218,12 +219,12 @@ impl BulkWriter {
         })
     }
 
-    /// The definition that batches must fit.
+    /// Table definition that batches must match.
     pub fn schema(&self) -> &TableSchema {
         &self.schema
     }
 
-    /// Adds rows: the columns in the definition's order, the rows in any order.
+    /// Adds rows: columns in the order of the definition, rows in any order.
     pub fn push(&mut self, batch: RecordBatch) -> EngineResult<()> {
         self.storage.refuse_when_full()?;
         let rows = match self.upsert {
@@ -246,7 +247,7 @@ impl BulkWriter {
         Ok(())
     }
 
-    /// Columns in their stored form: symbols as keys.
+    /// Converts columns to their stored form: symbols become keys.
     fn cells(&mut self, arrays: Vec<ArrayRef>) -> EngineResult<Arc<[ColumnData]>> {
         let mut columns = Vec::with_capacity(arrays.len());
         for (column, array) in self.schema.columns.iter().zip(arrays) {
@@ -265,8 +266,9 @@ impl BulkWriter {
         Ok(columns.into())
     }
 
-    /// Stages rows of a batch. If most are for one partition, they stay where they are; few rows
-    /// of another are copied, so that they do not keep the whole batch in memory.
+    /// Stages the rows of a batch. If most of them belong to one partition, that partition
+    /// references the batch. The few rows of other partitions are copied, so that they do not keep
+    /// the whole batch in memory.
     fn stage_batch(&mut self, batch: StagedRows) -> EngineResult<()> {
         self.newest = self.newest.max(batch.newest());
         let all = batch.rows();
@@ -301,7 +303,7 @@ impl BulkWriter {
     }
 
     /// Writes the largest partitions until half of the memory is free. Rows within the lag of the
-    /// newest one stay, as long as that frees enough: others may still come between them.
+    /// newest row stay if that frees enough: other rows may still arrive between them.
     fn shed(&mut self) -> EngineResult<()> {
         let lag = self.newest.saturating_sub(self.schema.o3_max_lag());
         for keep_from in [Some(lag), None] {
@@ -316,8 +318,8 @@ impl BulkWriter {
         Ok(())
     }
 
-    /// Takes a partition's rows out of memory, but for those from `keep_from` on. Takes none when
-    /// most would stay.
+    /// Takes a partition's rows out of memory, except those from `keep_from` on. Takes none if most
+    /// rows would stay.
     fn take_partition(
         &mut self,
         floor: i64,
@@ -375,13 +377,13 @@ impl BulkWriter {
         Ok(())
     }
 
-    /// Commits all rows at once.
+    /// Commits all rows in one transaction.
     pub fn finish(self) -> EngineResult<CommitReceipt> {
         let storage = Arc::clone(&self.storage);
         storage.commit_bulk(vec![self], Vec::new())
     }
 
-    /// Gives the write up; nothing of it stays.
+    /// Aborts the write and discards its rows.
     pub fn abort(self) {}
 
     fn write_rest(&mut self) -> EngineResult<()> {
@@ -389,7 +391,8 @@ impl BulkWriter {
         floors.into_iter().try_for_each(|floor| self.write_partition(floor, None))
     }
 
-    /// Puts the segments where the record will expect them. Until it is logged they are orphans.
+    /// Moves the segments to the paths that the record expects. Until it is logged they are
+    /// orphans.
     fn move_to_table(&mut self, synced: bool) -> EngineResult<()> {
         if self.segments.is_empty() {
             return Ok(());
@@ -448,12 +451,12 @@ impl BulkWriter {
         by_floor.values().any(|pieces| clusters(pieces).len() < pieces.len())
     }
 
-    /// Removes the segments of a write that was refused.
+    /// Removes the segments of a refused write.
     fn take_back(&self, logged: bool, error: &EngineError) {
         let directory = table_dir(self.schema.id);
         let paths = self.segments.iter().map(|(_, meta)| format!("{directory}/{}", meta.name));
         self.storage.give_up_files(paths, logged, error);
-        // Where it is another's too, it is not empty.
+        // If other files use the directory too, it is not empty and stays.
         let _ = self.storage.vfs().remove_dir(&directory);
     }
 }

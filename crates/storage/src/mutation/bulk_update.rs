@@ -1,11 +1,10 @@
-//! Many new cells: an UPDATE, or a column that gets another type, of more rows than memory should
-//! hold.
+//! Bulk updates: an UPDATE, or a type change of a column, of more rows than memory should hold.
 //!
-//! The new cells come in the order of the rows. A portion of a partition after the other is
-//! written to a new segment, old cells and new ones together: as many rows as a segment may have,
-//! or so many that their new cells have [`PORTION_BYTES`]. Each portion is written only if the
-//! query that asks for it may go on. One record then puts the new segments in place of all that
-//! the partitions held, as a conversion does. A crash before it leaves files that nothing names.
+//! New cells arrive in row order. Each partition is written portion by portion to new segments,
+//! with old and new cells together. A portion has as many rows as a segment may have, or new cells
+//! of [`PORTION_BYTES`]. Before each portion the query is checked for cancellation. One record then
+//! replaces the whole content of the partitions by the new segments, as a conversion does. A crash
+//! before it leaves files that nothing names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,42 +33,42 @@ use crate::table::symbols::SymbolStore;
 use crate::table::upsert::UpsertKeys;
 use crate::table::{TableSnapshot, place_of};
 
-/// Bytes of new cells after which a portion is written, however few its rows are.
+/// Bytes of new cells after which a portion is written, even if it has few rows.
 const PORTION_BYTES: usize = 64 << 20;
 
-/// New cells on their way into a table. Dropping it gives it up.
+/// New cells being written into a table. Dropping it aborts the update.
 #[derive(Debug)]
 pub struct BulkUpdate {
     storage: Arc<Storage>,
     base: Arc<TableSnapshot>,
-    /// A definition that is put in place together with the cells.
+    /// Definition that takes effect together with the cells, if any.
     replace: Option<TableSchema>,
-    /// The definition that the cells belong to.
+    /// Definition that the cells belong to.
     schema: TableSchema,
-    /// Positions in it of the columns that change.
+    /// Positions of the changed columns in that definition.
     columns: Vec<usize>,
-    /// Dictionary of each symbol column among them and the greatest key used.
+    /// Dictionary of each symbol column among them, and the greatest key used.
     symbols: BTreeMap<u32, (Arc<SymbolStore>, i32)>,
     last_row: i64,
     open: Option<OpenPartition>,
     pending: Pending,
     parts: Vec<(i64, Vec<SegmentMeta>)>,
-    /// Whether its files are in the table, or were given up.
+    /// Whether its files were moved into the table or discarded.
     ended: bool,
 }
 
-/// The partition that is written.
+/// The partition being written.
 #[derive(Debug)]
 struct OpenPartition {
     ordinal: usize,
     floor: i64,
     partition: Arc<Partition>,
     rows: u64,
-    /// Rows that are in new segments already.
+    /// Number of rows already in new segments.
     written: u64,
 }
 
-/// New cells of the portion that is written next.
+/// New cells of the next portion.
 #[derive(Debug, Default)]
 struct Pending {
     rows: Vec<u64>,
@@ -77,22 +76,22 @@ struct Pending {
     bytes: usize,
 }
 
-/// An update whose segments are written, and which is not visible yet. Dropping it gives it up.
+/// An update whose segments are written but not visible yet. Dropping it aborts the update.
 #[derive(Debug)]
 pub struct WrittenUpdate(BulkUpdate);
 
 impl WrittenUpdate {
-    /// Commits all cells at once, and the new definition with them. Writes a record only: however
-    /// many rows there are, it takes no longer.
+    /// Commits all cells, and the new definition with them, in one transaction. It writes only a
+    /// record, so its duration does not depend on the number of rows.
     pub fn commit(self) -> EngineResult<CommitReceipt> {
         self.0.commit()
     }
 }
 
 impl WriteHold {
-    /// Begins to change the cells of `columns`, positions in `replace`, the table's next
-    /// definition, or without it in that of `base`. Fails with `Replan` when the table is not as
-    /// in `base` any more, here or at the end.
+    /// Starts to change the cells of `columns`. These are positions in `replace`, the table's next
+    /// definition, or in the definition of `base` if there is none. Fails with `Replan`, here or at
+    /// the end, if the table differs from `base`.
     pub fn begin_update(
         &self,
         base: Arc<TableSnapshot>,
@@ -132,7 +131,7 @@ impl WriteHold {
 }
 
 impl BulkUpdate {
-    /// Adds new cells, one per row and column, for rows beyond those that came before, ascending.
+    /// Adds new cells, one per row and column. Rows ascend and follow all rows added before.
     pub fn push(&mut self, rows: &[i64], values: &[ArrayRef]) -> EngineResult<()> {
         let ascending = rows.is_sorted_by(|a, b| a < b);
         if !ascending || rows.first().is_some_and(|&row| row <= self.last_row) {
@@ -191,7 +190,7 @@ impl BulkUpdate {
         Ok(all)
     }
 
-    /// Opens the partition, and answers where its present portion ends.
+    /// Opens the partition, and returns the end of its current portion.
     fn portion_of(&mut self, ordinal: usize) -> EngineResult<u64> {
         if self.open.as_ref().is_some_and(|open| open.ordinal != ordinal) {
             self.close_partition()?;
@@ -213,7 +212,7 @@ impl BulkUpdate {
         let partitions = self.base.partitions();
         let found = partitions.get(ordinal);
         let (floor, partition) = found.ok_or_else(|| EngineError::internal("no such row"))?;
-        // New keys must not bring back what the old ones replaced.
+        // New keys must not bring back rows that the old ones replaced.
         let rekeyed = |index: &usize| partition.upserts_by(self.schema.columns[*index].id);
         let settled = if self.columns.iter().any(rekeyed) {
             Arc::new(partition.resolved(self.base.schema())?)
@@ -226,7 +225,7 @@ impl BulkUpdate {
         Ok(OpenPartition { ordinal, floor: *floor, partition: settled, rows, written: 0 })
     }
 
-    /// Writes what no new cell came for any more.
+    /// Writes the remaining rows of the partition, which have no new cells.
     fn close_partition(&mut self) -> EngineResult<()> {
         while let Some(open) = self.open.as_ref().filter(|open| open.written < open.rows) {
             let end = self.end_of_portion(open);
@@ -236,7 +235,7 @@ impl BulkUpdate {
         Ok(())
     }
 
-    /// Writes the rows of the open partition up to before `end` with their new cells.
+    /// Writes the rows of the open partition before `end`, with their new cells.
     fn write_portion(&mut self, end: u64) -> EngineResult<()> {
         account::check()?;
         self.storage.refuse_when_full()?;
@@ -282,7 +281,7 @@ impl BulkUpdate {
         Ok(UpdatePart { floor, rows: stretches(pending.rows.into_iter()), columns })
     }
 
-    /// Writes the rest of the rows: no more cells come.
+    /// Writes the remaining rows; no more cells follow.
     pub fn close(mut self) -> EngineResult<WrittenUpdate> {
         self.close_partition()?;
         if !self.parts.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether cells fit their column.
+//! Checks whether cells fit their column.
 
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
@@ -8,7 +8,8 @@ use crate::limits::check_cells;
 use crate::options::StorageOptions;
 use crate::table::schema::ColumnSchema;
 
-/// Refuses an array that is not of the column's type, or with a cell that is too long or missing.
+/// Refuses an array whose type differs from the column's, or with a cell that is too long or
+/// missing.
 pub(crate) fn check_type(
     column: &ColumnSchema,
     array: &ArrayRef,

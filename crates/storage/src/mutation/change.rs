@@ -1,4 +1,4 @@
-//! What a commit changes.
+//! Changes of a commit.
 
 use arrow_array::RecordBatch;
 
@@ -10,16 +10,16 @@ use crate::table::records::{FOLLOWED_RECORDS, TOUCHED_RECORDS};
 use crate::table::schema::{TableId, TableSchema};
 use crate::table::time_range::TimeRange;
 
-/// One change of a commit. All changes of a commit happen together or not at all, in order.
+/// One change of a commit. All changes of a commit are applied in order, together or not at all.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// A new table. Identifier 0 asks for a new one; column identifiers 0 likewise.
+    /// Creates a table. Identifier 0 requests a new identifier; likewise for its columns.
     CreateTable(TableSchema),
     /// Removes a table.
     DropTable(TableId),
-    /// A new definition: columns added, dropped, renamed, the table renamed, parameters. Its
-    /// `version` is the version it was made from; columns with identifier 0 are new, and null in
-    /// the rows that exist. A column's type cannot change under the same identifier.
+    /// A new definition: columns added, dropped or renamed, the table renamed, or parameters
+    /// changed. Its `version` is the version it was made from. Columns with identifier 0 are new,
+    /// and null in existing rows. The type of a column cannot change under the same identifier.
     ReplaceSchema(TableSchema),
     /// Removes all rows of a table.
     Truncate(TableId),
@@ -27,65 +27,66 @@ pub enum Change {
     Partitions {
         /// The table.
         table: TableId,
-        /// What happens to them.
+        /// Action on the partitions.
         action: PartitionAction,
-        /// Their first instants, as [`PartitionInfo::floor`](crate::PartitionInfo) has them.
+        /// Start timestamps of the partitions, as in
+        /// [`PartitionInfo::floor`](crate::PartitionInfo).
         floors: Vec<i64>,
     },
-    /// New cells for rows that exist.
+    /// New cells for existing rows.
     Update(Update),
-    /// Rows that go.
+    /// Deletes rows.
     Delete(Delete),
-    /// Rows that go by their time, whatever rows there are when the commit has its turn.
+    /// Deletes rows by time: all rows that exist when the commit is applied.
     Clear {
         /// A table with a designated timestamp.
         table: TableId,
-        /// Ascending and apart from each other.
+        /// Ascending and disjoint.
         ranges: Vec<TimeRange>,
     },
-    /// Keeps from now on which stretches of time of a table are touched
-    /// ([`Snapshot::touched`](crate::Snapshot::touched)), until the table is dropped; forgets those
-    /// that no transaction after `through` touched.
+    /// Records from now on which time ranges of a table are touched
+    /// ([`Snapshot::touched`](crate::Snapshot::touched)), until the table is dropped. Forgets
+    /// ranges that no transaction after `through` touched.
     Watch {
         /// A table with a designated timestamp.
         table: TableId,
         /// A transaction; 0 forgets nothing.
         through: u64,
     },
-    /// Keeps from now on what feeds of a table's changes tell
+    /// Retains from now on what change feeds of a table report
     /// ([`Storage::next_change`](crate::Storage::next_change)), until the table is dropped or
-    /// [`Change::unfollow`]. Without effect on a table that is followed.
+    /// [`Change::unfollow`]. Has no effect on a table that is already followed.
     Follow(TableId),
-    /// Lets the commit fail with `Replan` where a record is not what it was.
+    /// Fails the commit with `Replan` if a record differs from the expected value.
     Expect {
-        /// What the record is.
+        /// Kind of the record.
         kind: String,
         /// Its name within its kind.
         key: String,
-        /// Its bytes; `None` where there was none.
+        /// Expected bytes; `None` if the record must not exist.
         value: Option<Vec<u8>>,
     },
     /// Adds rows.
     Append {
         /// The table.
         table: TableId,
-        /// The definition's version the batch was built for.
+        /// Version of the definition that the batch was built for.
         schema_version: u64,
-        /// The columns in the definition's order and of its types; the rows in any order.
+        /// Columns in the order and with the types of the definition; rows in any order.
         batch: RecordBatch,
     },
     /// Sets a durable record.
     PutRecord {
-        /// What the record is: `view`, `user`, `setting`.
+        /// Kind of the record: `view`, `user`, `setting`.
         kind: String,
         /// Its name within its kind.
         key: String,
         /// Its bytes.
         value: Vec<u8>,
     },
-    /// Removes a durable record; fine when there is none.
+    /// Removes a durable record, if it exists.
     DeleteRecord {
-        /// What the record is.
+        /// Kind of the record.
         kind: String,
         /// Its name within its kind.
         key: String,
@@ -93,47 +94,47 @@ pub enum Change {
 }
 
 impl Change {
-    /// Ends what [`Change::Follow`] began.
+    /// Ends [`Change::Follow`].
     #[must_use]
     pub fn unfollow(table: TableId) -> Self {
         Self::DeleteRecord { kind: FOLLOWED_RECORDS.to_owned(), key: table.to_string() }
     }
 
-    /// Lets the commit fail with `Replan` where a watched table was touched after the snapshot.
+    /// Fails the commit with `Replan` if a watched table was touched after the snapshot.
     #[must_use]
     pub fn expect_untouched(snapshot: &Snapshot, table: TableId) -> Self {
         let value = snapshot.touched_record(table).map(<[u8]>::to_vec);
         Self::Expect { kind: TOUCHED_RECORDS.to_owned(), key: table.to_string(), value }
     }
 
-    /// Ends what [`Change::Watch`] began.
+    /// Ends [`Change::Watch`].
     #[must_use]
     pub fn unwatch(table: TableId) -> Self {
         Self::DeleteRecord { kind: TOUCHED_RECORDS.to_owned(), key: table.to_string() }
     }
 }
 
-/// Where a bulk write goes.
+/// Target of a bulk write.
 #[derive(Debug, Clone)]
 pub enum BulkTarget {
-    /// Rows are added to this table.
+    /// Adds rows to this table.
     Existing(TableId),
-    /// The table is created with its rows. Fails at the end when the name was taken meanwhile.
+    /// Creates the table with its rows. Fails at the end if the name was taken meanwhile.
     Create(TableSchema),
-    /// The table is created with its rows in place of another one.
+    /// Creates the table with its rows, and replaces another table.
     Replace {
         /// The table that disappears.
         old: TableId,
-        /// The table that takes its place, usually with the same name.
+        /// The table that replaces it, usually with the same name.
         schema: TableSchema,
     },
 }
 
-/// A commit that happened.
+/// A successful commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitReceipt {
     /// Number of the transaction in the log.
     pub lsn: u64,
-    /// The first snapshot epoch that shows it.
+    /// First snapshot epoch that shows the commit.
     pub epoch: u64,
 }

@@ -1,4 +1,4 @@
-//! CONVERT PARTITION as a step of a transaction: other files in place of all that a partition held.
+//! CONVERT PARTITION as a step of a transaction: other files replace the content of a partition.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::schema::TableId;
 
-/// What a partition's files are.
+/// File format of a partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionFormat {
     /// Mapped segments, read in place.
@@ -22,7 +22,7 @@ pub enum PartitionFormat {
 }
 
 impl PartitionFormat {
-    /// Whether there is nothing to do.
+    /// Whether the partition already has this format.
     pub(crate) fn is_that_of(self, partition: &Partition) -> bool {
         let in_files = partition.is_written();
         match self {
@@ -32,14 +32,14 @@ impl PartitionFormat {
     }
 }
 
-/// Files in place of all that some partitions hold.
+/// Files that replace the content of partitions.
 #[derive(Debug)]
 pub(crate) struct Conversion {
-    /// The table as the rows were read from it.
+    /// The table from which the rows were read.
     pub(crate) base: Arc<TableSnapshot>,
-    /// The version of the definition they were written by.
+    /// Version of the definition with which they were written.
     pub(crate) schema_version: u64,
-    /// First instants and the new segments.
+    /// Start timestamps and new segments of the partitions.
     pub(crate) parts: Vec<(i64, Vec<SegmentMeta>)>,
 }
 
@@ -49,14 +49,14 @@ impl Conversion {
     }
 }
 
-/// A conversion as the log holds it.
+/// A conversion in its logged form.
 #[derive(Debug)]
 pub(crate) struct ConvertOp {
     pub(crate) table: TableId,
     pub(crate) parts: Vec<(i64, Vec<SegmentMeta>)>,
 }
 
-/// Refuses a conversion of rows that were changed since they were read.
+/// Refuses a conversion of rows that changed since they were read.
 pub(crate) fn resolve_convert(
     snapshot: &Snapshot,
     conversion: Conversion,
@@ -65,7 +65,7 @@ pub(crate) fn resolve_convert(
     let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
     let base = &conversion.base;
     let same = |floor: &i64| match (base.partition(*floor), found.partition(*floor)) {
-        // A checkpoint may have moved the rows: those that were written take the place of all.
+        // A checkpoint may have moved the rows; the written files replace all of them.
         (Some(before), Some(now)) => before.changed == now.changed,
         _ => false,
     };
@@ -91,7 +91,7 @@ pub(crate) fn apply_convert(
         let segments: Vec<_> =
             metas.iter().map(|meta| Segment::new(context.vfs, &directory, meta.clone())).collect();
         let new = Partition::new(segments, Vec::new(), context.lsn);
-        // Rows that were replaced are not written.
+        // Replaced rows are not written.
         table.rows = table.rows - old.rows() + new.rows();
         table.hot.insert(*floor, Arc::new(new));
     }

@@ -1,8 +1,8 @@
-//! DELETE: rows that go.
+//! DELETE: removes rows.
 //!
-//! Like new cells, the log names them by their places in their partition's order of time and
-//! arrival. A run in memory is made anew without them; a segment keeps its file and a list of
-//! [`DeadRows`], which readers pass over and the next checkpoint leaves out.
+//! As with new cells, the log names the rows by their positions in the partition's order of time
+//! and arrival. An in-memory run is rebuilt without them. A segment keeps its file and gets a list
+//! of [`DeadRows`], which readers skip and the next checkpoint leaves out.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,33 +25,32 @@ use crate::table::schema::{ColumnSchema, TableId};
 use crate::table::time_range::TimeRange;
 use crate::table::{TableSnapshot, place_of};
 
-/// Deleted rows of a segment are few below one part in so many of its rows.
+/// A segment is not worth a rewrite if fewer than one in this many of its rows are deleted.
 const FEW_SHARE: u64 = 32;
 
-/// Rows of a table that go.
+/// Rows of a table to delete.
 #[derive(Debug, Clone)]
 pub struct Delete {
-    /// The table as the rows were found in it. When rows came or went since, the commit fails
-    /// with `Replan`: find them again. [`Storage::hold_writes`](crate::Storage::hold_writes)
-    /// keeps that from happening.
+    /// The table in which the rows were found. If rows were added or removed since, the commit
+    /// fails with `Replan`, and the rows must be found again.
+    /// [`Storage::hold_writes`](crate::Storage::hold_writes) prevents that.
     pub base: Arc<TableSnapshot>,
-    /// The rows, by their identifiers in `base` ([`Slice::row_ids`](crate::Slice::row_ids)),
-    /// ascending.
+    /// Identifiers of the rows in `base` ([`Slice::row_ids`](crate::Slice::row_ids)), ascending.
     pub rows: Vec<i64>,
 }
 
-/// Rows of one partition that go: its first instant; first row and number of rows, counted in
-/// the partition's order.
+/// Deleted rows of one partition: its start timestamp, then first row and number of rows of each
+/// range in the partition's order.
 pub(crate) type DeletePart = (i64, Vec<(u64, u64)>);
 
-/// A deletion as the log holds it.
+/// A deletion in its logged form.
 #[derive(Debug)]
 pub(crate) struct DeleteOp {
     pub(crate) table: TableId,
     pub(crate) parts: Vec<DeletePart>,
 }
 
-/// Refuses a deletion whose rows are not where they were found.
+/// Refuses a deletion whose rows have moved since they were found.
 pub(crate) fn resolve_delete(snapshot: &Snapshot, delete: &Delete) -> EngineResult<DeleteOp> {
     let id = delete.base.schema().id;
     let found = snapshot.table_by_id(id).ok_or_else(|| no_such_table(id))?;
@@ -66,7 +65,7 @@ pub(crate) fn resolve_delete(snapshot: &Snapshot, delete: &Delete) -> EngineResu
     Ok(DeleteOp { table: id, parts: parts.map(|part| (part.floor, part.rows)).collect() })
 }
 
-/// The rows whose time lies in the ranges.
+/// Finds the rows in the time ranges.
 pub(crate) fn resolve_clear(
     snapshot: &Snapshot,
     table: TableId,
@@ -101,7 +100,7 @@ pub(crate) fn apply_delete(
         let partition = table.partition(*floor);
         let partition = partition.ok_or_else(|| EngineError::internal("no such partition"))?;
         let new = if partition.upserts() {
-            // A row that goes must not bring back those it replaced.
+            // A deleted row must not bring back the rows it replaced.
             let resolved = partition.resolved(&head.schema)?;
             without(&resolved, head.schema.timestamp_column(), rows, context.lsn)?
         } else {
@@ -122,8 +121,8 @@ pub(crate) fn apply_delete(
     Ok(())
 }
 
-/// What the deleted rows take in the partition's files, by their share of the rows. A segment with
-/// few of them is not worth to be written again for it.
+/// Estimates the bytes of deleted rows in the partition's files, in proportion to the row count. A
+/// segment with few of them is not worth a rewrite.
 fn dead_bytes(partition: &Partition) -> u64 {
     let of = |segment: &Arc<Segment>| {
         let (rows, dead) = (segment.rows() as u64, segment.dead()?.count() as u64);
@@ -132,7 +131,7 @@ fn dead_bytes(partition: &Partition) -> u64 {
     partition.segments.iter().filter_map(of).sum()
 }
 
-/// The partition without these rows, as the transaction `lsn` leaves it.
+/// Returns the partition without these rows, as transaction `lsn` leaves it.
 fn without(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
@@ -158,7 +157,7 @@ fn without(
     Ok(Partition::new(segments, runs, lsn))
 }
 
-/// The segment without these rows; `None` when it has no other.
+/// Returns the segment without these rows; `None` if no row remains.
 fn smaller_segment(
     segment: &Arc<Segment>,
     placed: &[Placed],
@@ -185,7 +184,7 @@ fn smaller_segment(
     Ok(Some(Arc::new(segment.with_dead(DeadRows { rows, count, bounds }))))
 }
 
-/// The run without these rows; `None` when it has no other.
+/// Returns the run without these rows; `None` if no row remains.
 fn smaller_run(
     run: &Run,
     placed: &[Placed],
@@ -212,7 +211,7 @@ fn smaller_run(
     Ok(Some(Arc::new(Run { rows, columns, bounds, last_lsn, upsert })))
 }
 
-/// What a manifest says of a segment's deleted rows; its partition was read before.
+/// Reads a segment's deleted rows from a manifest, after its partition.
 pub(crate) fn read_dead_rows(
     snapshot: &mut Snapshot,
     detached: bool,

@@ -1,4 +1,4 @@
-//! Holding a table's writers back while one of them reads the table to change it.
+//! Blocks the writers of a table while one of them reads the table to change it.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::table::schema::TableId;
 
-/// Tables whose writers wait.
+/// Tables whose writers must wait.
 #[derive(Debug, Default)]
 pub(crate) struct Holds {
     tables: Mutex<HashSet<TableId>>,
@@ -21,7 +21,7 @@ impl Holds {
         }
     }
 
-    /// Returns once none of these tables is held.
+    /// Waits until none of these tables is held.
     pub(crate) fn wait(&self, wanted: &[TableId]) {
         let mut tables = self.tables.lock();
         while wanted.iter().any(|table| tables.contains(table)) {

@@ -1,4 +1,4 @@
-//! What a transaction changes, and how it is made ready before its turn.
+//! Changes of a transaction, and their preparation before it is committed.
 
 pub(crate) mod bulk;
 pub(crate) mod bulk_update;

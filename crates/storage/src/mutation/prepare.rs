@@ -1,4 +1,4 @@
-//! What a commit can do before its turn: check a batch and bring its rows into time order.
+//! Work that a commit does before its group is written: checks a batch and sorts its rows by time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::table::upsert::{UpsertKeys, last_of_each};
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub(crate) count: usize,
-    /// In the definition's order; symbols still as texts.
+    /// Columns in the order of the definition; symbols still as strings.
     pub(crate) columns: Vec<ArrayRef>,
 }
 
-/// A change whose expensive part is done.
+/// A change whose expensive work is done.
 #[derive(Debug)]
 pub(crate) enum Prepared {
     Append { table: TableId, schema_version: u64, rows: Rows },
@@ -39,7 +39,7 @@ pub(crate) enum Prepared {
 }
 
 impl Prepared {
-    /// Whether it takes room on the disk beyond a few bytes.
+    /// Whether it takes more than a few bytes of disk space.
     pub(crate) fn grows(&self) -> bool {
         match self {
             Self::Append { .. } | Self::Adopt(_) | Self::Convert(_) => true,
@@ -48,7 +48,7 @@ impl Prepared {
         }
     }
 
-    /// Whether it gives room back: a checkpoint after it has less to keep.
+    /// Whether it frees disk space: the next checkpoint has less to keep.
     fn frees(&self) -> bool {
         use PartitionAction::{Drop, DropDetached};
         match self {
@@ -60,8 +60,8 @@ impl Prepared {
                 | Change::Delete(_)
                 | Change::Clear { .. } => true,
                 Change::Partitions { action, .. } => matches!(action, Drop | DropDetached),
-                // It may drop a column, or end a time to live. What goes with a table or a column
-                // beside its rows goes as a record.
+                // It may drop a column, or end a time to live. Data kept beside the rows of a table
+                // or column is removed as a record.
                 Change::ReplaceSchema(_) | Change::DeleteRecord { .. } => true,
                 Change::CreateTable(_)
                 | Change::Append { .. }
@@ -74,7 +74,7 @@ impl Prepared {
         }
     }
 
-    /// The table it changes, where that exists already.
+    /// Table that it changes, if that already exists.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {
             Self::Append { table, .. } => Some(*table),
@@ -90,7 +90,7 @@ impl Prepared {
                 Change::ReplaceSchema(schema) => Some(schema.id),
                 Change::Update(update) => Some(update.base.schema().id),
                 Change::Delete(delete) => Some(delete.base.schema().id),
-                // What is kept about a table is none of its rows: its writers do not wait for it.
+                // Records about a table are not rows: the table's writers do not wait for them.
                 Change::CreateTable(_)
                 | Change::PutRecord { .. }
                 | Change::DeleteRecord { .. }
@@ -102,27 +102,27 @@ impl Prepared {
     }
 }
 
-/// Whether a transaction gives room back and takes none: it may use the room kept for that.
+/// Whether a transaction frees disk space and takes none: then it may use the reserve.
 pub(crate) fn frees(work: &[Prepared]) -> bool {
     work.iter().any(Prepared::frees) && !work.iter().any(Prepared::grows)
 }
 
-/// What a bulk write has put into the table's directory.
+/// Segments that a bulk write has moved into the table's directory.
 #[derive(Debug)]
 pub(crate) struct StagedSegments {
     pub(crate) table: TableId,
     pub(crate) segments: Vec<(i64, SegmentMeta)>,
     pub(crate) synced: bool,
-    /// The columns the rows were written with.
+    /// Columns with which the rows were written.
     pub(crate) columns: Vec<ColumnSchema>,
-    /// The keys by which the rows replace each other within the write.
+    /// Keys by which rows replace each other within the write.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
-    /// Symbol columns, the store their keys are from, and the greatest key used.
+    /// Symbol columns, the store of their keys, and the greatest key used.
     pub(crate) symbols: Vec<(u32, Arc<SymbolStore>, i32)>,
 }
 
-/// The definition of a table that is there, as long as it is the one that rows were made for:
-/// others do not fit it.
+/// Returns the definition of an existing table, if the rows were built for it. Rows built for
+/// another definition do not fit.
 pub(crate) fn existing(
     snapshot: &Snapshot,
     table: TableId,
@@ -136,14 +136,14 @@ pub(crate) fn existing(
     Ok(Arc::clone(found.schema()))
 }
 
-/// `next_table` gives identifiers to new tables.
+/// Prepares changes for a commit. `next_table` assigns identifiers to new tables.
 pub(crate) fn prepare(
     changes: Vec<Change>,
     snapshot: &Snapshot,
     next_table: impl Fn() -> TableId,
     options: &StorageOptions,
 ) -> EngineResult<Vec<Prepared>> {
-    // Tables this very commit defines can be appended to under their reserved identifier.
+    // Tables that this commit itself defines accept rows under their reserved identifier.
     let mut defined: HashMap<TableId, Arc<TableSchema>> = HashMap::new();
     let mut prepared = Vec::with_capacity(changes.len());
     for mut change in changes {
@@ -181,7 +181,7 @@ pub(crate) fn prepare(
     Ok(prepared)
 }
 
-/// The batch's columns, checked against the definition.
+/// Returns the batch's columns, checked against the definition.
 pub(crate) fn checked_rows(
     schema: &TableSchema,
     batch: &RecordBatch,
@@ -194,8 +194,8 @@ pub(crate) fn checked_rows(
     Ok(Rows { count: batch.num_rows(), columns })
 }
 
-/// The batch's columns, checked against the definition and sorted by time, keeping the order of
-/// rows with equal timestamps; with DEDUP keys without the rows that later ones replace.
+/// Returns the batch's columns, checked against the definition and sorted by time. Rows with equal
+/// timestamps keep their order. With DEDUP keys, rows that later ones replace are left out.
 pub(crate) fn sorted_rows(
     schema: &TableSchema,
     batch: &RecordBatch,
@@ -205,7 +205,7 @@ pub(crate) fn sorted_rows(
     in_time_order(schema, Rows { count: batch.num_rows(), columns })
 }
 
-/// The same rows sorted by time, those that are kept of them.
+/// Sorts rows by time, and leaves out replaced rows.
 pub(crate) fn in_time_order(schema: &TableSchema, rows: Rows) -> EngineResult<Rows> {
     let Some(timestamp) = schema.timestamp else { return Ok(rows) };
     let Rows { count, mut columns } = rows;
@@ -222,7 +222,7 @@ pub(crate) fn in_time_order(schema: &TableSchema, rows: Rows) -> EngineResult<Ro
     Ok(Rows { count: order.len(), columns })
 }
 
-/// The rows to keep, ascending in time; `None` when that is all of them as they are.
+/// Rows to keep, ascending in time; `None` if all rows stay in their order.
 fn order_of_rows(
     schema: &TableSchema,
     columns: &[ArrayRef],
@@ -235,7 +235,7 @@ fn order_of_rows(
     }
     let mut order: Vec<u32> = (0..times.len() as u32).collect();
     if !sorted {
-        // Stable, and fast on data that is nearly in order.
+        // Stable, and fast on nearly sorted data.
         order.sort_by_key(|&row| times[row as usize]);
     }
     if dedup {
@@ -263,7 +263,7 @@ fn checked_columns(
     columns.collect()
 }
 
-/// The designated timestamps, refused where null or before 1970.
+/// Returns the designated timestamps. Refuses null and timestamps before 1970.
 fn designated(array: &ArrayRef) -> EngineResult<arrow_buffer::ScalarBuffer<i64>> {
     if array.null_count() > 0 {
         return Err(EngineError::new(

@@ -1,5 +1,5 @@
-//! Partitions that leave a table and come back: DROP, DETACH, ATTACH, and the time to live.
-//! No file of a partition is opened for it: a damaged partition can be dropped.
+//! Partitions that leave a table or return to it: DROP, DETACH, ATTACH, and the time to live. No
+//! file of a partition is opened for this, so a damaged partition can be dropped.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,16 +16,16 @@ use crate::table::schema::{TableId, TableSchema};
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 
-/// What happens to partitions.
+/// Action on partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionAction {
-    /// The rows are gone.
+    /// Removes the rows.
     Drop,
-    /// The rows are kept, and not seen.
+    /// Keeps the rows, but makes them invisible.
     Detach,
-    /// Detached rows are seen again.
+    /// Makes detached rows visible again.
     Attach,
-    /// Detached rows are gone.
+    /// Removes detached rows.
     DropDetached,
 }
 
@@ -46,16 +46,16 @@ impl PartitionAction {
     }
 }
 
-/// Partitions of a table that change their place.
+/// A step that drops, detaches or attaches partitions of a table.
 #[derive(Debug)]
 pub(crate) struct PartitionsOp {
     pub(crate) table: TableId,
     pub(crate) action: PartitionAction,
-    /// First instants of the partitions.
+    /// Start timestamps of the partitions.
     pub(crate) floors: Vec<i64>,
 }
 
-/// Refuses partitions that are not where the action expects them.
+/// Refuses partitions that are not in the state that the action expects.
 pub(crate) fn resolve_partitions(
     snapshot: &Snapshot,
     op: PartitionsOp,
@@ -127,7 +127,7 @@ pub(crate) fn take_attached(table: &mut TableSnapshot, floor: i64) -> Option<Arc
     table.hot.remove(&floor).or(cold)
 }
 
-/// The partitions whose time is over, by the time to live or the storage policy.
+/// Partitions that have expired by the time to live or the storage policy.
 pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     let schema = table.schema();
     let policy = schema.policy.as_ref().filter(|policy| !policy.is_disabled);
@@ -137,7 +137,7 @@ pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     }
 }
 
-/// The partitions that the storage policy makes Parquet files of now. The last one stays as it is.
+/// Partitions that the storage policy converts to Parquet now. The last one stays unchanged.
 pub(crate) fn due_for_parquet(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     let policy = table.schema().policy.as_ref().filter(|policy| !policy.is_disabled);
     let Some(policy) = policy else { return Vec::new() };
@@ -148,7 +148,7 @@ pub(crate) fn due_for_parquet(table: &TableSnapshot, by_clock: bool) -> Vec<i64>
     floors
 }
 
-/// The partitions that end at least so long before the newest row; `by_clock`, before now where
+/// Partitions that end at least this long before the newest row; `by_clock`, before the present if
 /// that is earlier.
 fn ended(table: &TableSnapshot, hours_or_months: i64, by_clock: bool) -> Vec<i64> {
     let schema = table.schema();

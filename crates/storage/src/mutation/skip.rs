@@ -1,4 +1,4 @@
-//! Segments that are given up, as a step of a transaction.
+//! Giving up damaged segments, as a step of a transaction.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::table::partition::Partition;
 use crate::table::records::LOST_RECORDS;
 use crate::table::schema::TableId;
 
-/// Segments that a table no longer has, as the log holds it.
+/// Segments removed from a table, in their logged form.
 #[derive(Debug)]
 pub(crate) struct SkipOp {
     pub(crate) table: TableId,

@@ -1,8 +1,8 @@
-//! Rows of a bulk write that wait in memory, as they came.
+//! Rows of a bulk write that wait in memory, in arrival order.
 //!
-//! The late rows of a batch are kept apart from those in order: both ascend in time, and what a
-//! merge of all costs goes by the number of the late ones. Rows in order are copied once, when
-//! they are written; before that only their places are known.
+//! The late rows of a batch are stored apart from its ordered rows. Both ascend in time, so the
+//! cost of a merge depends on the number of late rows. Ordered rows are copied once, when they are
+//! written; until then only their positions are known.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,15 +18,16 @@ use crate::table::merge::Stretch;
 use crate::table::schema::{ColumnSchema, TableSchema};
 use crate::table::upsert::{self, UpsertKeys, upsert_order};
 
-/// With more late rows than one in so many all are sorted: a row far ahead makes all others late.
+/// If more than one in this many rows is late, all rows are sorted: one row far ahead makes all
+/// others late.
 const LATE_SHARE: usize = 4;
 
-/// Rows of one batch, ascending in time where the table has a designated timestamp.
+/// Rows of one batch, ascending in time if the table has a designated timestamp.
 #[derive(Debug, Clone)]
 pub(crate) struct StagedRows {
-    /// In the definition's order; shared with other rows of the batch.
+    /// Columns in the order of the definition; shared with other rows of the batch.
     columns: Arc<[ColumnData]>,
-    /// The rows of `columns` that these are, in their order.
+    /// Positions of these rows in `columns`, in their order.
     places: Vec<Range<usize>>,
     /// Their timestamps; empty without a designated timestamp.
     times: ScalarBuffer<i64>,
@@ -39,7 +40,7 @@ impl Source for StagedRows {
     }
 }
 
-/// All rows of a batch: those in order, from where they are, and copies of those that came late.
+/// Stages all rows of a batch: references the ordered rows and copies the late ones.
 pub(crate) fn ascending(
     schema: &TableSchema,
     columns: Arc<[ColumnData]>,
@@ -55,7 +56,7 @@ pub(crate) fn ascending(
         return Ok(vec![StagedRows::sorted(columns, &times)]);
     }
     let order = late.iter().map(|&row| Stretch { source: 0, start: row, len: 1 });
-    // Copied in the order in which they lie, which the processor foresees.
+    // Copies in storage order, which the processor can prefetch.
     let copies = gathered(schema, std::slice::from_ref(&&*columns), &order.collect::<Vec<_>>())?;
     let late_times: Vec<i64> = late.iter().map(|&row| times[row]).collect();
     let order =
@@ -65,7 +66,8 @@ pub(crate) fn ascending(
     Ok(vec![in_order, StagedRows::sorted(copies, &late_times)])
 }
 
-/// Places of the rows that are not older than all before them, and the other rows.
+/// Splits rows into ranges of ordered rows, which are not older than any before them, and late
+/// rows.
 fn in_order_and_late(times: &[i64]) -> (Vec<Range<usize>>, Vec<usize>) {
     let room = times.len() / 16;
     let (mut in_order, mut late) = (Vec::with_capacity(room), Vec::with_capacity(room));
@@ -87,7 +89,7 @@ fn in_order_and_late(times: &[i64]) -> (Vec<Range<usize>>, Vec<usize>) {
     (in_order, late)
 }
 
-/// Cells of rows of several batches, copied so that nothing of those stays in memory.
+/// Copies cells of rows of several batches, so that those batches can be freed.
 fn gathered(
     schema: &TableSchema,
     batches: &[&[ColumnData]],
@@ -101,12 +103,12 @@ fn gathered(
 }
 
 impl StagedRows {
-    /// Rows that ascend already.
+    /// Rows that are already ascending.
     fn whole(columns: Arc<[ColumnData]>, rows: usize, times: ScalarBuffer<i64>) -> Self {
         Self { columns, places: std::iter::once(0..rows).collect(), times, rows }
     }
 
-    /// All rows of a batch by their time, then by their arrival.
+    /// Sorts all rows of a batch by time, then by arrival.
     fn sorted(columns: Arc<[ColumnData]>, times: &[i64]) -> Self {
         let mut order: Vec<(i64, usize)> = times.iter().copied().zip(0..).collect();
         order.sort_by_key(|&(ts, _)| ts);
@@ -125,20 +127,20 @@ impl StagedRows {
         self.rows
     }
 
-    /// The last timestamp; the smallest integer without one.
+    /// The last timestamp; the smallest integer without a designated timestamp.
     pub(crate) fn newest(&self) -> i64 {
         self.times.last().copied().unwrap_or(i64::MIN)
     }
 
-    /// Bytes in memory, with those of the batch's other rows: as long as these stay, they do.
+    /// Bytes in memory, including the batch's other rows, which stay in memory with these.
     pub(crate) fn memory_bytes(&self) -> usize {
         let cells = self.columns.iter().map(ColumnData::byte_size).sum::<usize>();
-        // Rows in one stretch share their timestamps with a column.
+        // Rows in a single range share the timestamps of a column.
         let own = if self.places.len() > 1 { self.rows } else { 0 };
         cells + size_of_val(&self.places[..]) + own * size_of::<i64>()
     }
 
-    /// The rows of each partition. Nothing is copied.
+    /// Splits the rows by partition. Copies nothing.
     pub(crate) fn by_partition(self, schema: &TableSchema) -> Vec<(i64, Self)> {
         let times = schema.timestamp.map(|_| &self.times[..]);
         let cuts = partition_rows(schema, times, self.rows);
@@ -149,7 +151,7 @@ impl StagedRows {
         cuts.into_iter().map(|(floor, rows)| (floor, self.part(&mut walk, rows))).collect()
     }
 
-    /// The rows before an instant, and those from it on. Nothing is copied.
+    /// Splits the rows into those before a timestamp and those from it on. Copies nothing.
     pub(crate) fn split(&self, from: i64) -> [Self; 2] {
         let cut = self.times.partition_point(|&ts| ts < from);
         let mut walk = Walk::of(self);
@@ -169,12 +171,12 @@ impl StagedRows {
     }
 }
 
-/// Goes once through the places of rows.
+/// A single pass over the positions of rows.
 struct Walk<'a> {
     places: std::slice::Iter<'a, Range<usize>>,
-    /// What is left of its present place.
+    /// Remainder of the current range.
     place: Range<usize>,
-    /// The number of rows before it.
+    /// Number of rows before it.
     passed: usize,
 }
 
@@ -183,7 +185,7 @@ impl<'a> Walk<'a> {
         Self { places: rows.places.iter(), place: 0..0, passed: 0 }
     }
 
-    /// Names the places of these rows, none of which it has passed.
+    /// Passes the positions of these rows to `sink`. The walk must not have passed any of them.
     fn visit(&mut self, rows: Range<usize>, mut sink: impl FnMut(Range<usize>)) {
         while self.passed < rows.end {
             if self.place.is_empty() {
@@ -203,8 +205,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The order of all rows that stay, numbered within each source. Sources come in the order of
-/// their arrival.
+/// Returns the order of all rows that stay, numbered within each source. Sources are in arrival
+/// order.
 pub(crate) fn common_order(
     sources: &[StagedRows],
     schema: &TableSchema,
@@ -234,7 +236,7 @@ pub(crate) fn common_order(
     })
 }
 
-/// Turns an order of rows, from its start on and portion by portion, into places of their cells.
+/// Maps a row order, portion by portion, to positions of cells.
 pub(crate) struct Placing<'a> {
     sources: &'a [StagedRows],
     walks: Vec<Walk<'a>>,
@@ -245,8 +247,8 @@ impl<'a> Placing<'a> {
         Self { sources, walks: sources.iter().map(Walk::of).collect() }
     }
 
-    /// The places of the next rows in the order, and their first and last timestamp: zeros
-    /// without a designated timestamp.
+    /// Returns the positions of the next rows in the order, and their first and last timestamp:
+    /// zeros without a designated timestamp.
     pub(crate) fn next(&mut self, order: &[Stretch]) -> (Vec<Stretch>, (i64, i64)) {
         let mut places: Vec<Stretch> = Vec::with_capacity(order.len());
         for &Stretch { source, start, len } in order {
@@ -261,7 +263,7 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// All rows of several sources that stay, copied, so that the memory of their batches is free.
+/// Copies all rows of several sources that stay, so that the memory of their batches can be freed.
 pub(crate) fn copied(
     sources: &[StagedRows],
     schema: &TableSchema,

@@ -1,8 +1,8 @@
-//! UPDATE: new cells for rows that exist.
+//! UPDATE: new cells for existing rows.
 //!
-//! The log names a row by its place in its partition's order of time and arrival. That place does
-//! not depend on how the rows lie in runs and segments, so replay finds the same rows however a
-//! checkpoint has put them together. In memory a run with new cells is another run; a segment
+//! The log names a row by its position in the partition's order of time and arrival. That position
+//! does not depend on the layout of rows in runs and segments. So replay finds the same rows,
+//! whatever a checkpoint has merged. In memory a new run replaces a run with new cells; a segment
 //! gets a [`Patch`] per column, which the next checkpoint writes out with the segment.
 
 use std::collections::BTreeMap;
@@ -29,22 +29,21 @@ use crate::table::{TableSnapshot, place_of};
 /// New cells for some rows of a table.
 #[derive(Debug, Clone)]
 pub struct Update {
-    /// The table as the rows were found in it. When rows came or went since, the commit fails
-    /// with `Replan`: find them again. [`Storage::hold_writes`](crate::Storage::hold_writes)
-    /// keeps that from happening.
+    /// The table in which the rows were found. If rows were added or removed since, the commit
+    /// fails with `Replan`, and the rows must be found again.
+    /// [`Storage::hold_writes`](crate::Storage::hold_writes) prevents that.
     pub base: Arc<TableSnapshot>,
-    /// The version of the definition that `columns` speak of.
+    /// Version of the definition to which `columns` refer.
     pub schema_version: u64,
-    /// Positions of the columns that change, in that definition.
+    /// Positions of the changed columns in that definition.
     pub columns: Vec<usize>,
-    /// The rows, by their identifiers in `base` ([`Slice::row_ids`](crate::Slice::row_ids)),
-    /// ascending.
+    /// Identifiers of the rows in `base` ([`Slice::row_ids`](crate::Slice::row_ids)), ascending.
     pub rows: Vec<i64>,
-    /// The new cells of each column, one per row.
+    /// New cells of each column, one per row.
     pub values: Vec<ArrayRef>,
 }
 
-/// An update as the log holds it.
+/// An update in its logged form.
 #[derive(Debug)]
 pub(crate) struct UpdateOp {
     pub(crate) table: TableId,
@@ -56,7 +55,7 @@ pub(crate) struct UpdateOp {
 #[derive(Debug)]
 pub(crate) struct UpdatePart {
     pub(crate) floor: i64,
-    /// First row and number of rows, counted in the partition's order.
+    /// First row and number of rows of each range, in the partition's order.
     pub(crate) rows: Vec<(u64, u64)>,
     pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
 }
@@ -67,7 +66,7 @@ impl UpdatePart {
     }
 }
 
-/// Refuses an update that is not one of this definition.
+/// Refuses an update that does not match the definition.
 pub(crate) fn check(
     columns: &[ColumnSchema],
     update: &Update,
@@ -88,7 +87,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Whether both snapshots hold the same rows, with the same cells, in the same places.
+/// Whether both snapshots have the same rows, with the same cells, at the same positions.
 pub(crate) fn same_rows(base: &TableSnapshot, now: &TableSnapshot) -> bool {
     let (base, now) = (base.partitions(), now.partitions());
     base.len() == now.len()
@@ -131,16 +130,16 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
     Ok(UpdateOp { table: id, symbols, parts: parts.collect() })
 }
 
-/// Rows of one partition among those that a change names.
+/// Rows of one partition among the rows of a change.
 pub(crate) struct PartRows {
     pub(crate) floor: i64,
-    /// Where they stand in the list of rows.
+    /// Range in the list of rows.
     found: Range<usize>,
-    /// First row and number of rows, counted in the partition's order.
+    /// First row and number of rows of each range, in the partition's order.
     pub(crate) rows: Vec<(u64, u64)>,
 }
 
-/// Rows by their identifiers in `base`, ascending, by partition.
+/// Splits row identifiers of `base`, ascending, by partition.
 pub(crate) fn by_partition(
     base: &TableSnapshot,
     rows: &[i64],
@@ -161,7 +160,7 @@ pub(crate) fn by_partition(
     Ok(parts.into_iter())
 }
 
-/// Consecutive rows put together.
+/// Joins consecutive rows to ranges.
 pub(crate) fn stretches(rows: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut stretches: Vec<(u64, u64)> = Vec::new();
     for row in rows {
@@ -187,7 +186,7 @@ pub(crate) fn apply_update(
         let timestamp = head.schema.timestamp_column();
         let patched = patched_bytes(partition);
         let new = if part.columns.iter().any(|(id, ..)| partition.upserts_by(*id)) {
-            // New keys must not bring back what the old ones replaced.
+            // New keys must not bring back rows that the old ones replaced.
             let resolved = partition.resolved(&head.schema)?;
             let kept: Vec<_> = resolved.files().collect();
             let gone = |file: &Arc<_>| !kept.iter().any(|other| Arc::ptr_eq(other, file));
@@ -204,13 +203,13 @@ pub(crate) fn apply_update(
     Ok(())
 }
 
-/// Bytes of the partition's files that a checkpoint has to write anew.
+/// Bytes of the partition's files that a checkpoint must rewrite.
 fn patched_bytes(partition: &Partition) -> u64 {
     let patched = partition.segments.iter().filter(|segment| segment.is_patched());
     patched.map(|segment| segment.meta.file_len).sum()
 }
 
-/// Identifies a piece while a partition is changed.
+/// Identifies a run or segment while its partition is changed.
 pub(crate) fn address(piece: &Piece) -> usize {
     match piece {
         Piece::Run(run) => Arc::as_ptr(run) as usize,
@@ -219,7 +218,7 @@ pub(crate) fn address(piece: &Piece) -> usize {
     }
 }
 
-/// The partition with new cells, as the transaction `lsn` leaves it.
+/// Returns the partition with new cells, as transaction `lsn` leaves it.
 pub(crate) fn updated(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
@@ -245,7 +244,7 @@ pub(crate) fn updated(
     Ok(Partition::new(new, runs, lsn))
 }
 
-/// Which rows of which piece get which of the new cells.
+/// Maps new cells to rows of runs and segments.
 pub(crate) fn hits(
     view: &[Fragment],
     rows: &[(u64, u64)],
@@ -284,7 +283,7 @@ pub(crate) fn hits(
     }
 }
 
-/// The cells of one piece, out of those of the whole partition.
+/// Selects the cells of one run or segment from those of the partition.
 fn own_cells(
     sql_type: SqlType,
     cells: &ColumnData,

@@ -1,7 +1,7 @@
-//! CHECKPOINT CREATE: a copy of the database beside it, in seconds and while everything goes on.
+//! CHECKPOINT CREATE: copies the database within the root in seconds, without blocking other work.
 //!
-//! Immutable files get a second name instead of a copy; the manifest is what the last checkpoint
-//! wrote, the log is copied up to the moment of the call. The copy is a root of its own: to
+//! Immutable files are hard-linked instead of copied. The manifest is the one of the last
+//! checkpoint; the log is copied up to the time of the call. The copy is a complete root: to
 //! restore, start on it or on a copy of it.
 
 use std::collections::BTreeSet;
@@ -19,14 +19,13 @@ use crate::options::PlantedFault;
 use crate::snapshot::Snapshot;
 use crate::storage::{LogPosition, Storage};
 
-/// Where the copy lies below the root.
+/// Directory of the copy below the root.
 pub const BACKUP_FOLDER: &str = BACKUP;
-/// Bytes of a log file that are copied at once.
+/// Bytes of a log file that are copied per step.
 const COPY_BYTES: usize = 4 << 20;
 
 impl Storage {
-    /// Makes the copy in `.checkpoint` below the root. Fails when there is one already: release
-    /// it first.
+    /// Creates the copy in `.checkpoint` below the root. Fails if a copy exists: release it first.
     pub fn create_backup(&self) -> EngineResult<()> {
         let vfs = self.vfs().system();
         if self.has_backup()? {
@@ -34,9 +33,9 @@ impl Storage {
                 .with_hint("CHECKPOINT RELEASE removes it"));
         }
         remove_all(vfs, BACKUP_NEW)?;
-        // The copy of the log would take the room of those who free some.
+        // The log copy would take space that transactions need to free some.
         self.space().refuse_when_low(vfs)?;
-        // Little log to copy, and nothing that is in memory alone.
+        // Then the log to copy is short, and no data is only in memory.
         self.checkpoint()?;
         let copied = self.with_generations(|generations| {
             let (snapshot, position) = self.log_position()?;
@@ -54,11 +53,11 @@ impl Storage {
         done
     }
 
-    /// Removes the copy; fine when there is none.
+    /// Removes the copy, if it exists.
     pub fn release_backup(&self) -> EngineResult<()> {
         let vfs = self.vfs().system();
         if self.has_backup()? {
-            // From the renaming on there is none, however far the removal comes.
+            // After the rename no copy exists, even if the removal is incomplete.
             remove_all(vfs, BACKUP_NEW)?;
             let renamed = vfs.rename(BACKUP, BACKUP_NEW);
             renamed.map_err(|error| EngineError::io(BACKUP, &error))?;
@@ -69,16 +68,16 @@ impl Storage {
         remove_all(vfs, BACKUP_NEW)
     }
 
-    /// Whether there is a copy.
+    /// Whether a copy exists.
     pub fn has_backup(&self) -> EngineResult<bool> {
         has(self.vfs().system(), "", BACKUP)
     }
 }
 
-/// Puts the copy in the database's place, where the file `_restore` asks for it, and keeps what it
-/// replaces in `db.replaced`. Answers whether it did. An interrupted restore goes on at the next
-/// start: the copy is not touched before the database is out of its way, and `_restore` stays
-/// until the end. Fails with `RootLocked` while the root is used.
+/// Replaces the database by the copy if the file `_restore` requests it, and keeps the replaced
+/// database in `db.replaced`. Returns whether it did. An interrupted restore continues at the next
+/// start: the copy is not touched before the database is moved away, and `_restore` stays until the
+/// end. Fails with `RootLocked` while the root is in use.
 pub fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<bool> {
     if !has(vfs, "", RESTORE)? {
         return Ok(false);
@@ -98,7 +97,7 @@ pub fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<bool> {
         let message = "'_restore' is there, and no '.checkpoint' to restore";
         return Err(EngineError::new(ErrorCode::InvalidValue, message));
     }
-    // Also where an earlier start came as far as this.
+    // Also needed if an earlier start was interrupted at this point.
     sync_dir(vfs, "")?;
     remove_all(vfs, BACKUP)?;
     vfs.unlink(RESTORE).map_err(failed)?;
@@ -184,7 +183,7 @@ fn copy_log(vfs: &dyn Vfs, path: &str, len: u64) -> EngineResult<()> {
     to.sync().map_err(failed)
 }
 
-/// Removes a directory with all that is in it; fine when there is none.
+/// Removes a directory with its content, if it exists.
 fn remove_all(vfs: &dyn Vfs, path: &str) -> EngineResult<()> {
     let failed = |error: std::io::Error| EngineError::io(path, &error);
     let entries = match vfs.list(path) {

@@ -1,4 +1,4 @@
-//! The check: reads everything there is and compares every checksum, without changing anything.
+//! The check: reads all data and verifies every checksum, without changing anything.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::table::TableSnapshot;
 use crate::table::damage::Damage;
 use crate::table::schema::TableId;
 
-/// What was found so far.
+/// Findings so far.
 #[derive(Debug, Default)]
 struct Findings {
     damages: Vec<Damage>,
-    /// Files of tables that were read.
+    /// Table files that were read.
     seen: BTreeSet<String>,
 }
 
@@ -36,7 +36,7 @@ impl Findings {
         self.damages.push(Damage { table_id: 0, table: String::new(), what });
     }
 
-    /// Keeps a finding of damage; any other error ends the check.
+    /// Records a finding of damage; any other error ends the check.
     fn take<T>(&mut self, found: EngineResult<T>) -> EngineResult<Option<T>> {
         match found {
             Ok(value) => Ok(Some(value)),
@@ -48,7 +48,7 @@ impl Findings {
         }
     }
 
-    /// Reads every file of a table anew, however often it was read before.
+    /// Reads every file of a table again, even if it was read before.
     fn table(&mut self, vfs: &Arc<Disk>, table: &TableSnapshot) -> EngineResult<()> {
         let schema = table.schema();
         let mut found = Vec::new();
@@ -96,7 +96,7 @@ impl Findings {
         Ok(())
     }
 
-    /// Transactions `from..=to` of the log.
+    /// Checks transactions `from..=to` of the log.
     fn log(&mut self, vfs: &dyn Vfs, first_log: u64, from: u64, to: u64) -> EngineResult<()> {
         let mut files = Vec::new();
         for number in list_logs(vfs)?.into_iter().filter(|number| *number >= first_log) {
@@ -136,8 +136,8 @@ impl Findings {
 }
 
 impl Storage {
-    /// Reads every file of a table, or of the whole root, and compares every checksum; commits
-    /// and queries go on. A table that is found damaged counts as damaged from then on.
+    /// Reads every file of a table, or of the whole root, and verifies every checksum. Commits and
+    /// queries continue. A table found damaged counts as damaged from then on.
     pub fn check(&self, table: Option<TableId>) -> EngineResult<Vec<Damage>> {
         let mut findings = Findings::default();
         let vfs = self.vfs();
@@ -150,7 +150,7 @@ impl Storage {
             }
             return Ok(findings.damages);
         }
-        // No checkpoint changes the files meanwhile.
+        // Checkpoints cannot change the files meanwhile.
         self.with_generations(|generations| {
             let snapshot = self.snapshot();
             if read_format(vfs.system())?.is_none() {
@@ -175,8 +175,8 @@ impl Storage {
     }
 }
 
-/// Checks a root that is not in use: what an opening would find, and everything behind it. Writes
-/// nothing. Fails where there is no root, or one of a version that is not known.
+/// Checks a root that is not in use, including everything that opening it would not read. Writes
+/// nothing. Fails if there is no root, or if its version is unknown.
 pub fn check_root(vfs: &Arc<dyn Vfs>) -> EngineResult<Vec<Damage>> {
     let vfs = &Disk::new(Arc::clone(vfs), Verify::First);
     let mut findings = Findings::default();

@@ -1,4 +1,4 @@
-//! The files that a root has.
+//! Lists the files of a root.
 
 use std::collections::HashMap;
 
@@ -21,13 +21,13 @@ pub(crate) fn table_listings(vfs: &dyn Vfs) -> EngineResult<Listings> {
     Ok(listings)
 }
 
-/// The highest number that a file has.
+/// Highest file number in use.
 pub(crate) fn highest_file(listings: &Listings) -> u64 {
     let names = listings.values().flat_map(HashMap::keys);
     names.filter_map(|name| file_number(name)).max().unwrap_or(0)
 }
 
-/// Fails where a file is missing or has another length.
+/// Fails if a file is missing or has another length.
 pub(crate) fn check_file(listings: &Listings, path: &str, len: u64) -> EngineResult<()> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     match listings.get(directory).and_then(|files| files.get(name)) {
@@ -48,7 +48,7 @@ pub(crate) fn list_logs(vfs: &dyn Vfs) -> EngineResult<Vec<u64>> {
 pub(crate) fn list(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<DirEntry>> {
     vfs.list(path).map_err(|error| EngineError::io(path, &error))
 }
-/// Removes a directory with the files in it. What cannot be removed stays for the next start.
+/// Removes a directory with its files. What cannot be removed is left to the next start.
 pub(crate) fn remove_tree(vfs: &dyn Vfs, path: &str) {
     if let Ok(entries) = vfs.list(path) {
         for entry in entries {

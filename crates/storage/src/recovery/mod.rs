@@ -1,5 +1,6 @@
-//! Opening a root: create it, or bring back everything that was committed. Automatic, and the
-//! same however often it is interrupted: no step destroys what a later attempt needs.
+//! Opening a root: creates it, or recovers everything that was committed. Recovery is automatic,
+//! and its result is the same however often it is interrupted: no step destroys what a later
+//! attempt needs.
 
 pub(crate) mod backup;
 pub(crate) mod check;
@@ -32,28 +33,28 @@ use crate::snapshot::Snapshot;
 use crate::state::context::Owed;
 use crate::state::recent::RecentCommits;
 
-/// Everything the storage starts with.
+/// Recovered state from which the storage starts.
 #[derive(Debug)]
 pub(crate) struct Recovered {
-    /// What the log says of followed tables.
+    /// Commits to followed tables found in the log.
     pub(crate) recent: RecentCommits,
     pub(crate) generations: Generations,
     pub(crate) snapshot: Snapshot,
-    /// Files that the manifest names and the log removed.
+    /// Files that the manifest names and later transactions in the log removed.
     pub(crate) removed: Vec<Arc<StoredFile>>,
-    /// Files that only the generation before needs.
+    /// Files that only the previous generation needs.
     pub(crate) kept: Vec<Arc<StoredFile>>,
     pub(crate) next_log: u64,
     pub(crate) next_file: u64,
-    /// Log files that nothing needs any more.
+    /// Log files that nothing needs any longer.
     pub(crate) obsolete_logs: Vec<u64>,
-    /// Log files that were replayed, and will be again until the next checkpoint.
+    /// Number of log files that were replayed, and will be again until the next checkpoint.
     pub(crate) replayed_logs: usize,
-    /// What the next checkpoint is to write anew.
+    /// Data that the next checkpoint must rewrite.
     pub(crate) owed: Owed,
-    /// Whether files are held for the generation before the manifest alone, or lie in the trash.
+    /// Whether files exist only for the previous generation, or in the trash.
     pub(crate) holds_older: bool,
-    /// What was wrong: repaired, or noted with the tables it concerns.
+    /// Problems found: repaired, or recorded with the tables they affect.
     pub(crate) repairs: Vec<String>,
 }
 
@@ -68,7 +69,7 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
     let loaded = load(vfs, options.keep_generations, complete);
     let Loaded { generations, fallen_back } =
         loaded.or_else(|error| start_over(vfs, options, error))?;
-    // A process that was killed may have renamed the pointer without syncing it.
+    // A killed process may have renamed the pointer without syncing the directory.
     sync_dir(vfs.system(), DB)?;
     sync_dir(vfs.system(), "")?;
     let mut repairs: Vec<_> = fallen_back.iter().map(|error| error.reason().to_owned()).collect();
@@ -130,12 +131,12 @@ fn has_trash(vfs: &Arc<Disk>) -> EngineResult<bool> {
     Ok(!list(vfs.system(), TRASH)?.is_empty())
 }
 
-/// Creates the first manifest of a new root. Returns whether it was new.
+/// Creates the first manifest of a new root. Returns whether the root was new.
 fn create_if_missing(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<bool> {
     let entries = list(vfs, DB)?;
     let named = |name: &str| entries.iter().any(|entry| format!("{DB}/{}", entry.name) == name);
-    // Without a pointer and tables only an interrupted creation can be here, or a root that has
-    // no more than its log.
+    // Without a pointer and tables, this is an interrupted creation, or a root of which only the
+    // log is left.
     let later = |entry: &DirEntry| manifest_number(&entry.name).is_some_and(|n| n > 1);
     if named(CURRENT) || entries.iter().any(later) || !list(vfs, TABLES)?.is_empty() {
         return Ok(false);
@@ -145,7 +146,7 @@ fn create_if_missing(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<bo
     Ok(true)
 }
 
-/// Writes the manifest of a database without tables, whose log starts with the first transaction.
+/// Writes the manifest of a database without tables. Its log starts with the first transaction.
 fn write_first(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<Generations> {
     let mut fresh = Generations::fresh(options.keep_generations);
     let empty = Snapshot { next_table: 1, ..Snapshot::default() };
@@ -154,7 +155,8 @@ fn write_first(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<Generati
     Ok(fresh)
 }
 
-/// Before the first checkpoint the log says everything: its empty manifest is no loss.
+/// Before the first checkpoint the log contains everything, so losing the empty manifest does no
+/// harm.
 fn start_over(
     vfs: &Arc<Disk>,
     options: &StorageOptions,
@@ -170,7 +172,7 @@ fn start_over(
         let file = LogFile::scan(vfs.system(), number, 0, None)?;
         first_lsn = first_lsn.or(file.map(|file| file.first_lsn));
     }
-    // Without any transaction there is nothing but what an interrupted bulk write left.
+    // Without any transaction, at most the files of an interrupted bulk write exist.
     if first_lsn.is_some_and(|first| first > 1) {
         return Err(error);
     }
@@ -187,8 +189,8 @@ fn write_format(vfs: &dyn Vfs) -> EngineResult<()> {
     sync_dir(vfs, "")
 }
 
-/// The root's version; `None` where it has none that can be read: then the manifest decides
-/// whether this is a root at all. Changes nothing, and refuses what this version does not know.
+/// Reads the root's format version; `None` if it is not readable: then the manifest decides whether
+/// this is a root at all. Changes nothing, and refuses unknown versions.
 pub(crate) fn read_format(vfs: &dyn Vfs) -> EngineResult<Option<(u32, u32)>> {
     let bytes = match read_known(vfs, FORMAT) {
         Ok(bytes) => bytes,
@@ -209,7 +211,7 @@ pub(crate) fn read_format(vfs: &dyn Vfs) -> EngineResult<Option<(u32, u32)>> {
     Ok(Some(found))
 }
 
-/// `tidemark MAJOR.MINOR CRC`; format 1.0 has no checksum.
+/// Parses `tidemark MAJOR.MINOR CRC`; format 1.0 has no checksum.
 fn parse_format(bytes: &[u8]) -> Option<(u32, u32)> {
     const WITHOUT_CHECKSUM: (u32, u32) = (1, 0);
     let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
@@ -226,8 +228,8 @@ fn parse_format(bytes: &[u8]) -> Option<(u32, u32)> {
     sound.then_some(found)
 }
 
-/// Segments whose files are not there, or have another length; checksums wait for the first
-/// touch. Files of symbols are read whole anyway.
+/// Returns segments whose files are missing or have another length; their checksums are verified on
+/// first access. Symbol files are read completely anyway.
 fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>, EngineError)> {
     let mut missing = Vec::new();
     for table in snapshot.tables() {
@@ -241,7 +243,7 @@ fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>,
     missing
 }
 
-/// Paths of all files that tables of these snapshots, or others, name.
+/// Paths of all files that the tables of these snapshots name, and of `others`.
 fn names<'a, const N: usize>(
     snapshots: [&Snapshot; N],
     others: impl Iterator<Item = &'a Arc<StoredFile>>,
@@ -256,7 +258,7 @@ fn names<'a, const N: usize>(
     files.iter().map(|file| file.path().to_owned()).collect()
 }
 
-/// Removes what an interrupted run left. Nothing that a manifest or the log names.
+/// Removes leftovers of an interrupted run, but nothing that a manifest or the log names.
 fn clean_up(
     vfs: &dyn Vfs,
     generations: &Generations,
@@ -269,13 +271,13 @@ fn clean_up(
     for entry in list(vfs, DB)? {
         let stale = manifest_number(&entry.name).filter(|number| !generations.needs(*number));
         if let Some(number) = stale {
-            // A damaged one stays for people until the next checkpoint.
+            // A damaged manifest is kept for inspection until the next checkpoint.
             let _ = vfs.rename(&manifest(number), &format!("{TRASH}/{}", entry.name));
         }
     }
     let _ = vfs.unlink(CURRENT_TMP);
-    // A manifest that was never current must not come back: transactions that it holds and the
-    // log lost get other successors now.
+    // A manifest that was never current must not reappear: transactions that it contains but the
+    // log lost are now replaced by others.
     sync_dir(vfs, DB)?;
     for (directory, files) in listings {
         let mut left = files.len();

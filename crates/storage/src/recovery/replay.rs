@@ -1,8 +1,8 @@
-//! Replay: what the log adds to the manifest.
+//! Replay: applies the log to the manifest's snapshot.
 //!
-//! A torn end is normal, and so is everything that follows it. A transaction that a later group
-//! says was durable and that is not there any more is damage: it is passed over, and the tables
-//! it changed, or all that are there where it is unknown, are marked.
+//! A torn end is normal, and so is everything after it. But if a later group reports a transaction
+//! as durable and it is missing, the log is damaged. Replay then skips the transaction and marks
+//! the tables it changed, or all existing tables if those are unknown.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,20 +32,20 @@ pub(crate) struct Replay<'a> {
     pub(crate) options: &'a StorageOptions,
     pub(crate) listings: &'a Listings,
     pub(crate) snapshot: Snapshot,
-    /// What could not be replayed.
+    /// Descriptions of what could not be replayed.
     pub(crate) lost: Vec<String>,
-    /// Files that the manifest names and the log removed.
+    /// Files that the manifest names and replayed transactions removed.
     pub(crate) removed: Vec<Arc<StoredFile>>,
     unsynced: Vec<Arc<Segment>>,
-    /// What the next checkpoint is to write anew.
+    /// Data that the next checkpoint must rewrite.
     pub(crate) owed: Owed,
-    /// What it did to followed tables.
+    /// Replayed changes of followed tables.
     pub(crate) recent: RecentCommits,
-    /// The last transaction that any group says was durable.
+    /// Last transaction that any group reports as durable.
     claimed_lsn: u64,
-    /// The transaction whose unsynced segments did not survive: nothing from it on exists.
+    /// Transaction whose unsynced segments did not survive, if any: the log ends before it.
     stopped: Option<u64>,
-    /// Whether it must leave the root as it is.
+    /// Whether replay must leave the root unchanged.
     read_only: bool,
 }
 
@@ -73,24 +73,24 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Nothing is made durable: the root is only looked at.
+    /// Syncs nothing: the root is only inspected.
     pub(crate) fn read_only(self) -> Self {
         Self { read_only: true, ..self }
     }
 
-    /// Applies all that follows the manifest, and makes it durable.
+    /// Applies all transactions after the manifest, and makes them durable.
     pub(crate) fn run(&mut self, logs: &[u64], first_log: u64) -> EngineResult<()> {
         let mut files = Vec::new();
         for &number in logs.iter().filter(|&&number| number >= first_log) {
-            // What is replayed may be in the page cache only, or, after a failed sync, there and
-            // never on the disk. New commits build on it, so it is made durable before it is read.
+            // The log may be only in the page cache, even permanently after a failed sync. New
+            // commits build on it, so it is made durable before it is read.
             self.settle(&log_file(number))?;
             let (after, planted) = (self.snapshot.lsn, self.options.planted);
             files.extend(LogFile::scan(self.vfs.system(), number, after, planted)?);
         }
         self.claimed_lsn = files.iter().map(LogFile::claimed_lsn).max().unwrap_or(0);
         for (index, file) in files.iter().enumerate() {
-            // Where a later file takes over.
+            // Number of the first transaction that a later file contains.
             let void = files[index + 1..].iter().map(|later| later.first_lsn).min();
             let void = void.filter(|_| self.options.planted != Some(PlantedFault::IgnoreVoid));
             for group in &file.groups {
@@ -103,7 +103,7 @@ impl<'a> Replay<'a> {
         self.make_names_durable()
     }
 
-    /// Whether a transaction was durable for certain and is still to come.
+    /// Whether a transaction was certainly durable and has not been replayed yet.
     fn is_claimed(&self, lsn: u64) -> bool {
         let lenient = self.options.planted.is_some();
         lsn > self.snapshot.lsn && lsn <= self.claimed_lsn && self.stopped.is_none() && !lenient
@@ -144,7 +144,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Transactions below `end` are missing: their tables are unknown.
+    /// Skips missing transactions below `end`, whose tables are unknown.
     fn lose_upto(&mut self, end: u64) {
         let first = self.snapshot.lsn + 1;
         let what = format!("{LOG}: transactions {first} to {} cannot be read", end - 1);
@@ -174,7 +174,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Notes what transactions up to `lsn` would have changed.
+    /// Records that transactions up to `lsn` are missing changes to these tables.
     fn note(&mut self, tables: impl Iterator<Item = TableId>, what: String, lsn: u64) {
         for table in tables {
             self.snapshot.note_lost(table, &what);
@@ -212,7 +212,7 @@ impl<'a> Replay<'a> {
             };
             match (apply(&mut self.snapshot, op, &mut context), op.table()) {
                 (Ok(()), _) => {}
-                // It builds on something that is lost, or does not fit what is there.
+                // It depends on a lost transaction, or does not fit the current state.
                 (Err(error), Some(table)) if error.code != ErrorCode::Io => {
                     let what = format!("transaction {lsn} cannot be applied: {}", error.reason());
                     self.note([table].into_iter(), damaged(path, what).message, lsn);
@@ -228,8 +228,8 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Whether rows have columns that the table has not, or the other way round, since a change
-    /// of its definition is lost.
+    /// Whether the columns of rows differ from those of the table because a change of its
+    /// definition was lost.
     fn is_of_lost_definition(&self, op: &Op) -> bool {
         let table = op.table().filter(|table| self.snapshot.is_missing_records(*table));
         let Some(table) = table.and_then(|table| self.snapshot.tables.get(&table)) else {
@@ -250,8 +250,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Whether segments that a transaction adopted without syncing them survived: they are read
-    /// whole, and the log ends before the first that did not.
+    /// Whether segments that a transaction adopted without a sync survived. They are read
+    /// completely, and the log ends before the first transaction whose segments did not survive.
     fn unsynced_files_hold(&self, ops: &[Op]) -> EngineResult<bool> {
         let trusted = self.options.planted == Some(PlantedFault::TrustAdoptedSegments);
         for op in ops {
@@ -275,7 +275,7 @@ impl<'a> Replay<'a> {
         Ok(true)
     }
 
-    /// Marks segments whose files are not there, or not whole.
+    /// Marks segments whose files are missing or incomplete.
     fn mark_missing(&self, adopt: &Adopt) {
         let Some(table) = self.snapshot.tables.get(&adopt.table) else { return };
         let directory = table_dir(adopt.table);
@@ -301,7 +301,7 @@ impl<'a> Replay<'a> {
         self.vfs.settle(path).map_err(|error| EngineError::io(path, &error))
     }
 
-    /// The names of what was replayed, as durable as its content.
+    /// Makes the names of replayed files as durable as their content.
     fn make_names_durable(&self) -> EngineResult<()> {
         if self.trusts_cache() {
             return Ok(());

@@ -1,10 +1,10 @@
-//! Giving up what is damaged of a table, so that the rest can be written again.
+//! Gives up the damaged data of a table, so that the remaining data can be written again.
 //!
-//! Segments go whole: their rows are gone, and rows that they had replaced by DEDUP keys may show
-//! again. A lost symbol keeps its key and gets a text that says so, so that rows with the same
-//! symbol stay alike. Lost transactions stay lost; the table no longer refuses writes for them.
-//! A checkpoint ends it that no generation before can take the place of: that one still names the
-//! damaged files.
+//! Segments are given up as a whole: their rows are lost, and rows that they had replaced by DEDUP
+//! keys may reappear. A lost symbol keeps its key and gets a placeholder string, so that rows with
+//! equal symbols stay equal. Lost transactions stay lost; the table no longer refuses writes
+//! because of them. Finally a checkpoint without a fallback generation is written, because the
+//! previous generation still names the damaged files.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,16 +20,17 @@ use crate::table::TableSnapshot;
 use crate::table::records::LOST_RECORDS;
 use crate::table::schema::TableId;
 
-/// A part of a table that is damaged: what [`Storage::skip_damage`] gives up.
+/// Damaged data of a table, which [`Storage::skip_damage`] gives up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostPart {
-    /// The partition's name; empty for what concerns the whole table.
+    /// Name of the partition; empty if the damage affects the whole table.
     pub partition: String,
-    /// Rows that are gone; 0 where unknown.
+    /// Number of lost rows; 0 if unknown.
     pub rows: u64,
-    /// First and last timestamp of these rows, in the unit of the table's; zeros without one.
+    /// First and last timestamp of these rows, in the table's unit; zeros without a designated
+    /// timestamp.
     pub bounds: (i64, i64),
-    /// The file and what is wrong with it.
+    /// The file and its damage.
     pub what: String,
 }
 
@@ -45,7 +46,7 @@ impl fmt::Display for LostPart {
 }
 
 impl Storage {
-    /// Reads the whole table and answers what of it is damaged. Changes nothing.
+    /// Reads the whole table and returns its damage. Changes nothing.
     pub fn lost_parts(&self, table: TableId) -> EngineResult<Vec<LostPart>> {
         self.check(Some(table))?;
         let snapshot = self.snapshot();
@@ -53,15 +54,15 @@ impl Storage {
         Ok(lost_parts(&snapshot, &found))
     }
 
-    /// Gives up what is damaged of a table; answers what that was. The table is sound then, and
-    /// takes writes again. Commits to it wait meanwhile, readers do not.
+    /// Gives up the damaged data of a table and returns a description of it. The table is sound
+    /// afterwards and accepts writes again. Meanwhile commits to it wait, readers do not.
     pub fn skip_damage(self: &Arc<Self>, table: TableId) -> EngineResult<Vec<LostPart>> {
         let _hold = self.hold_writes(table);
         let lost = self.lost_parts(table)?;
         if lost.is_empty() {
             return Ok(lost);
         }
-        // No checkpoint puts other files in the segments' place meanwhile.
+        // Checkpoints cannot replace the segments meanwhile.
         self.with_generations(|_| {
             let found = self.snapshot().table_by_id(table).ok_or_else(|| no_such_table(table))?;
             let segments = damaged_segments(&found).into_iter().collect();
@@ -76,7 +77,7 @@ impl Storage {
     }
 }
 
-/// What the crash tests need to have something to give up.
+/// Lets the crash tests create damage to give up.
 #[doc(hidden)]
 impl Storage {
     /// Names of a table's segments.
@@ -87,8 +88,8 @@ impl Storage {
         segments.map(|segment| segment.meta.name.clone()).collect()
     }
 
-    /// Lets a segment whose file is sound count as damaged until the next start. Answers whether
-    /// there is one of this name.
+    /// Treats an intact segment as damaged until the next start. Returns whether a segment of this
+    /// name exists.
     pub fn condemn(&self, table: TableId, name: &str) -> bool {
         let found = self.snapshot().table_by_id(table);
         let partitions = found.map(|found| found.kept_partitions()).unwrap_or_default();

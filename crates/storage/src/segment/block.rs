@@ -1,6 +1,6 @@
-//! The stored form of a column: an optional validity bitmap and one or more bodies of bytes.
-//! Segments and log records share it. A body is what the Arrow array points to, so that a mapped
-//! column needs no conversion.
+//! Stored form of a column: an optional validity bitmap and one or more bodies of bytes. Segments
+//! and log records share it. A body is the buffer of the Arrow array, so a mapped column needs no
+//! conversion.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 
-/// Bytes of text after which a column starts another body: Arrow's views address 2 GiB.
+/// Bytes of string data after which a column starts another body: Arrow's views address 2 GiB.
 pub(crate) const TEXT_BODY_BYTES: u64 = 1 << 30;
 
 /// A column's bytes.
 #[derive(Debug)]
 pub(crate) struct Parts {
-    /// One bit per row, set where there is a value. Only where a null exists.
+    /// One bit per row, set for values. Present only if the column has a null.
     pub(crate) validity: Option<BooleanBuffer>,
     pub(crate) body: Body,
 }
@@ -43,7 +43,7 @@ pub(crate) struct ArrayParts {
     pub(crate) values: Vec<f64>,
 }
 
-/// Takes a column apart. Fixed widths and bits are not copied.
+/// Splits a column into its bodies. Fixed widths and bits are not copied.
 pub(crate) fn parts(sql_type: SqlType, cells: &ColumnData) -> EngineResult<Parts> {
     let array = cells.array();
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
@@ -77,7 +77,7 @@ pub(crate) fn parts(sql_type: SqlType, cells: &ColumnData) -> EngineResult<Parts
     Ok(Parts { validity, body })
 }
 
-/// Shapes, offsets and elements of the rows; those of null are zeros and nothing.
+/// Shapes, offsets and elements of the rows. Nulls have a shape of zeros and no elements.
 fn arrays(dimensions: u8, array: &dyn Array) -> EngineResult<Body> {
     let cells = DoubleArrays::new(array).ok_or_else(|| EngineError::internal("not an array"))?;
     let mut shapes = Vec::with_capacity(cells.len() * usize::from(dimensions));
@@ -97,12 +97,12 @@ fn arrays(dimensions: u8, array: &dyn Array) -> EngineResult<Body> {
     Ok(Body::Arrays(ArrayParts { shapes, offsets, values }))
 }
 
-/// Length of a view's text, in its lowest 32 bits.
+/// Length of a view's string, stored in its low 32 bits.
 fn view_len(view: u128) -> usize {
     view as u32 as usize
 }
 
-/// A view with its text moved to `offset` of body `buffer`.
+/// Returns a view whose string is at `offset` of body `buffer`.
 pub(crate) fn move_view(view: u128, buffer: u32, offset: u32) -> u128 {
     const KEPT: u128 = u64::MAX as u128; // length and prefix
     (view & KEPT) | (u128::from(buffer) << 64) | (u128::from(offset) << 96)
@@ -112,7 +112,7 @@ pub(crate) fn is_long(view: u128) -> bool {
     view_len(view) > 12
 }
 
-/// Views into one body that holds nothing else.
+/// Copies the strings of an array into one body, without unused bytes, and its views.
 fn compact_text(array: &StringViewArray, views: &mut Vec<u128>, bytes: &mut Vec<u8>) {
     let buffers = array.data_buffers();
     for (row, &view) in array.views().iter().enumerate() {
@@ -129,7 +129,7 @@ fn compact_text(array: &StringViewArray, views: &mut Vec<u128>, bytes: &mut Vec<
     }
 }
 
-/// Puts a column together and checks everything a reader relies on. `bodies` start at multiples
+/// Assembles a column, and checks all invariants that readers rely on. `bodies` start at multiples
 /// of 16 bytes.
 pub(crate) fn assemble(
     sql_type: SqlType,

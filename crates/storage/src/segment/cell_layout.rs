@@ -1,19 +1,19 @@
-//! How the cells of each type lie on disk.
+//! On-disk layout of the cells of each type.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
-/// How the cells of a type lie on disk.
+/// On-disk layout of the cells of a type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// One bit per row.
     Bits,
-    /// So many bytes per row. Symbols are keys of four bytes.
+    /// This many bytes per row. Symbols are keys of four bytes.
     Fixed(usize),
-    /// Views of 16 bytes per row, then the texts longer than 12 bytes.
+    /// A view of 16 bytes per row, then the strings longer than 12 bytes.
     Text,
-    /// Offsets of 8 bytes per row and one more, then the bytes.
+    /// One offset of 8 bytes per row plus a final one, then the bytes.
     Bytes,
-    /// So many lengths of 4 bytes per row, offsets as for `Bytes`, then elements of 8 bytes.
+    /// This many lengths of 4 bytes per row, offsets as for `Bytes`, then elements of 8 bytes.
     Arrays(u8),
 }
 
@@ -37,7 +37,7 @@ impl Layout {
         })
     }
 
-    /// Bodies of a column in a log record.
+    /// Number of bodies of a column in a log record.
     pub(crate) fn bodies(self) -> usize {
         match self {
             Self::Bits | Self::Fixed(_) => 1,

@@ -1,4 +1,4 @@
-//! The cells of one column in one piece of a table.
+//! Cells of one column in one run or segment.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use crate::segment::cell_layout::Layout;
 use crate::segment::key_rows::KeyRows;
 use crate::table::merge::Stretch;
 
-/// Cells of one column: symbols as checked keys of the table's dictionary, all else as the Arrow
-/// array that queries see.
+/// Cells of one column: checked keys of the table's dictionary for symbols, for other types the
+/// Arrow array that queries see.
 #[derive(Debug, Clone)]
 pub(crate) enum ColumnData {
     Plain(ArrayRef),
     Keys(SymbolKeys),
 }
 
-/// The keys of symbols, and what was found of where they are; whole columns alone are looked
-/// through so often that it is kept.
+/// Symbol keys, and the cached positions of their last rows. Only whole columns are searched often
+/// enough to cache positions.
 #[derive(Debug, Clone)]
 pub(crate) struct SymbolKeys {
     checked: CheckedKeys,
@@ -45,7 +45,7 @@ impl Deref for SymbolKeys {
 }
 
 impl ColumnData {
-    /// Wraps an array in its stored form: `Int32` keys for symbols.
+    /// Wraps an array in its stored form, which is `Int32` keys for symbols.
     pub(crate) fn new(sql_type: SqlType, array: ArrayRef) -> EngineResult<Self> {
         if sql_type != SqlType::Symbol {
             return Ok(Self::Plain(array));
@@ -62,7 +62,7 @@ impl ColumnData {
         Ok(Self::Keys(SymbolKeys { checked, rows: Some(Arc::default()) }))
     }
 
-    /// Null in every row; false and 0 for the types without null.
+    /// Creates a column of nulls; of false or 0 for types without null.
     pub(crate) fn nulls(sql_type: SqlType, rows: usize) -> EngineResult<Self> {
         Ok(match sql_type {
             SqlType::Boolean => {
@@ -103,7 +103,7 @@ impl ColumnData {
         }
     }
 
-    /// Bytes this column takes in memory, roughly: slices count their share only.
+    /// Approximate bytes of this column in memory; a slice counts only its own part.
     pub(crate) fn byte_size(&self) -> usize {
         match self.array().data_type() {
             DataType::Utf8View => {
@@ -115,7 +115,7 @@ impl ColumnData {
         }
     }
 
-    /// The rows that `stretches` name, in that order, copied.
+    /// Copies the rows of `stretches`, in that order.
     pub(crate) fn gather(
         sql_type: SqlType,
         sources: &[Self],
@@ -130,13 +130,13 @@ impl ColumnData {
             _ => gather_any(&datas, stretches)?,
         };
         match array.as_string_view_opt() {
-            // Merging keeps every source's text; drop what the rows do not use.
+            // Merging retains the string buffers of every source; this drops unused ones.
             Some(texts) if texts.data_buffers().len() > 4 => Ok(Self::Plain(array).compacted()),
             _ => Self::new(sql_type, array),
         }
     }
 
-    /// The same cells without the texts that none of them uses.
+    /// Returns the same cells without unused string data.
     pub(crate) fn compacted(self) -> Self {
         match self.array().as_string_view_opt() {
             Some(texts) => Self::Plain(Arc::new(texts.gc())),
@@ -145,7 +145,7 @@ impl ColumnData {
     }
 }
 
-/// Cells of any layout, which costs some time for each stretch.
+/// Gathers cells of any layout, at a fixed cost per range.
 fn gather_any(sources: &[ArrayData], stretches: &[Stretch]) -> EngineResult<ArrayRef> {
     let rows = stretches.iter().map(|stretch| stretch.len).sum();
     let mut target = MutableArrayData::new(sources.iter().collect(), false, rows);
@@ -157,7 +157,7 @@ fn gather_any(sources: &[ArrayData], stretches: &[Stretch]) -> EngineResult<Arra
     Ok(make_array(target.freeze()))
 }
 
-/// Cells of `width` bytes each.
+/// Gathers cells of `width` bytes each.
 fn gather_fixed(
     data_type: DataType,
     width: usize,
@@ -209,7 +209,7 @@ fn gather_nulls(sources: &[ArrayData], stretches: &[Stretch], rows: usize) -> Op
     Some(NullBuffer::new(valid.finish()))
 }
 
-/// The integers of a timestamp column.
+/// Returns the integers of a timestamp column.
 pub(crate) fn timestamps(array: &dyn Array) -> EngineResult<ScalarBuffer<i64>> {
     match array.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
@@ -222,7 +222,7 @@ pub(crate) fn timestamps(array: &dyn Array) -> EngineResult<ScalarBuffer<i64>> {
     }
 }
 
-/// The array with null replaced by false or 0, for the types without null.
+/// Returns the array with nulls replaced by false or 0, for types without null.
 pub(crate) fn without_nulls(sql_type: SqlType, array: &ArrayRef) -> ArrayRef {
     let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else {
         return Arc::clone(array);

@@ -1,5 +1,4 @@
-//! Rows of a segment's file that were deleted: readers pass over them, the next checkpoint leaves
-//! them out.
+//! Deleted rows of a segment's file: readers skip them, and the next checkpoint leaves them out.
 
 use std::ops::Range;
 
@@ -8,13 +7,13 @@ use tidemark_types::{EngineError, EngineResult};
 use crate::log::codec::{Decoder, Encoder};
 use crate::table::merge::Stretch;
 
-/// Rows of a segment's file that are there no more.
+/// Deleted rows of a segment's file.
 #[derive(Debug)]
 pub(crate) struct DeadRows {
-    /// Ascending, disjoint, and apart from each other.
+    /// Ascending, disjoint and not adjacent.
     pub(crate) rows: Vec<Range<usize>>,
     pub(crate) count: usize,
-    /// First and last timestamp of the rows that live; zeros without a designated timestamp.
+    /// First and last timestamp of the remaining rows; zeros without a designated timestamp.
     pub(crate) bounds: (i64, i64),
 }
 
@@ -27,7 +26,7 @@ impl DeadRows {
         self.bounds
     }
 
-    /// As a manifest holds them.
+    /// Encodes the rows for a manifest.
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.i64(self.bounds.0);
         out.i64(self.bounds.1);
@@ -38,7 +37,7 @@ impl DeadRows {
         }
     }
 
-    /// Fails where these are not rows of a file with so many, or all of them.
+    /// Fails if the rows are outside a file of `file_rows` rows, or are all of its rows.
     pub(crate) fn decode(input: &mut Decoder<'_>, file_rows: u64) -> EngineResult<Self> {
         let wrong = || EngineError::internal("deleted rows that the segment has not");
         let bounds = (input.i64()?, input.i64()?);
@@ -57,7 +56,7 @@ impl DeadRows {
         Ok(Self { rows, count, bounds })
     }
 
-    /// Adds the living rows of a stretch to an order.
+    /// Appends the live rows of a range to a row order.
     pub(crate) fn add_living(&self, stretch: Stretch, order: &mut Vec<Stretch>) {
         let end = stretch.start + stretch.len;
         let mut start = stretch.start;
@@ -74,7 +73,7 @@ impl DeadRows {
     }
 }
 
-/// The ranges in order, those that touch put together.
+/// Sorts the ranges and joins those that touch or overlap.
 pub(crate) fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut united: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn living_rows_are_those_that_are_not_dead() {
+    fn live_rows_are_all_rows_outside_deleted_ranges() {
         let mut seed = 5_u64;
         let mut random = |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

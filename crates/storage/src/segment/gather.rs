@@ -1,4 +1,4 @@
-//! The rows of a segment that is to be written, read from wherever they are.
+//! Rows of a segment to be written, read from their sources.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use crate::table::merge::Stretch;
 use crate::table::piece::Piece;
 use crate::table::schema::ColumnSchema;
 
-/// Rows copied together while a segment is written.
+/// Maximum number of rows that are copied together while a segment is written.
 const GATHER_ROWS: usize = 32 << 10;
-/// Consecutive rows of one source that are written from where they are.
+/// A range of at least this many rows of one source is written without a copy.
 const IN_PLACE_ROWS: usize = 4 << 10;
 
-/// Where cells come from.
+/// Source of cells.
 pub(crate) trait Source {
-    /// The whole column, the one at `position` of the definition.
+    /// Returns the whole column, which is at `position` in the definition.
     fn column(&self, position: usize, column: &ColumnSchema) -> EngineResult<ColumnData>;
 }
 
@@ -27,12 +27,12 @@ impl Source for Piece {
     }
 }
 
-/// Rows of several sources in an order, to be written as a segment.
+/// Ordered rows of several sources, to be written as a segment.
 pub(crate) struct Gathered<'a, S> {
     schema: &'a [ColumnSchema],
     sources: &'a [S],
     order: &'a [Stretch],
-    /// Stretches that are read together: a long one alone, from where it is.
+    /// Ranges that are read together. A long range is read alone, without a copy.
     portions: Vec<Range<usize>>,
     rows: usize,
 }
@@ -76,7 +76,7 @@ impl<S: Source> Columns for Gathered<'_, S> {
         let cells = self.cells(column)?;
         let nulls = cells.iter().map(|cells| cells.array().nulls().filter(|n| n.null_count() > 0));
         let nulls: Vec<_> = nulls.collect();
-        // Rows may be left out, and the only nulls with them.
+        // Rows may be left out, and all nulls with them.
         Ok(nulls.iter().any(Option::is_some)
             && self.order.iter().any(|stretch| {
                 nulls[stretch.source]

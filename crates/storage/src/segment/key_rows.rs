@@ -1,6 +1,6 @@
-//! The last row of each key of a symbol column, block by block. Found once more rows were looked
-//! through for want of it than it takes to find it, and kept with the cells, which never change;
-//! no file has any of it.
+//! Caches the last row of each key of a symbol column, per block. A block's last rows are computed
+//! once readers have searched more rows than the computation takes. They are cached with the cells,
+//! which never change, and are not stored on disk.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -10,40 +10,40 @@ use arrow_array::{Array, Int32Array};
 use tidemark_kernels::{Validity, note_last_rows};
 use tidemark_types::account;
 
-/// Rows of a block.
+/// Rows per block.
 const BLOCK_ROWS: usize = 512 << 10;
-/// In a block with fewer they are not worth finding.
+/// A block with fewer rows is not worth a cache.
 const MIN_ROWS: usize = 4 << 10;
-/// A block is walked once readers have looked through it so often: to note a row takes longer than
-/// to look at it.
+/// A block's last rows are computed after this many searches of it: noting a row takes longer than
+/// reading it.
 const TIMES_READ: usize = 2;
-/// Bytes that those of all columns of the process may take.
+/// Maximum bytes of these caches in the whole process.
 const MAX_BYTES: usize = 64 << 20;
-/// In the place of a key that no row of a block has.
+/// Marks a key that no row of a block has.
 const NO_ROW: u32 = u32::MAX;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// The last row with one of some keys, as far as it is known.
+/// Position of the last row with one of some keys, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRow {
-    /// No row has one of them.
+    /// No row has one of the keys.
     Nowhere,
-    /// It is this one.
+    /// Position of the last row.
     At(usize),
-    /// It is before this one, if there is any.
+    /// The last row, if any, is before this position.
     Before(usize),
 }
 
-/// The last rows of a column's keys, as far as they were worth finding.
+/// Last rows of a column's keys, in the blocks where they were worth computing.
 #[derive(Debug, Default)]
 pub(crate) struct KeyRows(OnceLock<Box<[Block]>>);
 
 #[derive(Debug, Default)]
 struct Block {
-    /// Rows that readers looked through.
+    /// Number of rows that readers searched.
     read: AtomicUsize,
-    /// By key, counted from the block's first row.
+    /// Last row of each key, relative to the start of the block.
     last: OnceLock<Noted>,
 }
 
@@ -57,8 +57,8 @@ impl Drop for Noted {
 }
 
 impl KeyRows {
-    /// The last of `rows` of `cells`, the whole column with keys up to `max_key`, that has one of
-    /// `keys`. Where that is not known its reader looks through `step` rows next.
+    /// Returns the last of `rows` that has one of `keys`. `cells` is the whole column, with keys up
+    /// to `max_key`. If the row is unknown, the reader searches `step` rows next.
     pub(crate) fn last_of(
         &self,
         cells: &Int32Array,
@@ -80,7 +80,7 @@ impl KeyRows {
             let of_keys = keys.iter().filter_map(|&key| last.get(key as u32 as usize));
             let of_keys = of_keys.filter(|&&row| row != NO_ROW).max();
             match of_keys.map(|&row| start + row as usize) {
-                // What lies before it is not known.
+                // Earlier rows with this key are not known.
                 Some(row) if row >= end => return LastRow::Before(end),
                 Some(row) if row >= rows.start => return LastRow::At(row),
                 _ => end = start,
@@ -96,13 +96,14 @@ impl KeyRows {
 }
 
 impl Block {
-    /// The last rows of its keys in `cells`, once they are worth finding and there is room.
+    /// Returns the last rows of its keys in `cells`, once they are worth computing and memory
+    /// allows.
     fn noted(&self, cells: &Int32Array, max_key: i32, step: usize) -> Option<&Noted> {
         let read = self.read.fetch_add(step, Ordering::Relaxed);
         if cells.len() < MIN_ROWS || read < TIMES_READ * cells.len() {
             return None;
         }
-        // Where there is no room now, some other time.
+        // If memory is short, tries again after as many searches.
         self.read.store(0, Ordering::Relaxed);
         let noted = Noted::of(cells, max_key)?;
         Some(self.last.get_or_init(|| noted))
@@ -110,7 +111,8 @@ impl Block {
 }
 
 impl Noted {
-    /// Those of a block; `None` where they would take more room than its cells, or than there is.
+    /// Computes the last rows of a block; `None` if they would take more memory than its cells, or
+    /// more than is available.
     fn of(cells: &Int32Array, max_key: i32) -> Option<Self> {
         let keys = usize::try_from(max_key).map_or(0, |key| key + 1);
         let bytes = keys * size_of::<u32>();
@@ -133,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// One test fills the room that others need.
+    /// One test uses up the memory that other tests need.
     static ROOM: Mutex<()> = Mutex::new(());
 
     fn random(seed: &mut u64, bound: u64) -> u64 {
@@ -142,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn last_rows_are_those_of_a_walk() {
+    fn last_rows_equal_those_of_a_full_scan() {
         let _room = ROOM.lock();
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
         let mut seed = seed.unwrap_or(0x2026_1128_u64);
         println!("SEED={seed}");
         for round in 0..12 {
-            // Blocks of a few rows, and more than one of the usual size.
+            // Blocks of a few rows, and columns of more than one full block.
             let rows = [0, 5, MIN_ROWS, 40_000, BLOCK_ROWS + 30_000][round % 5];
             let symbols = [1, 40, 3_000][round % 3];
             let nulls = round % 2 == 0;
@@ -183,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_they_take_is_bounded_and_given_back() {
+    fn cached_last_rows_are_limited_and_freed_when_dropped() {
         let _room = ROOM.lock();
         let cells: Int32Array = (0..BLOCK_ROWS as i32).map(Some).collect();
         let max_key = BLOCK_ROWS as i32 - 1;

@@ -1,20 +1,20 @@
-//! What names a segment, and the end of its file.
+//! Metadata of a segment, and the footer of its file.
 
 use tidemark_types::{EngineResult, SqlType};
 
 use crate::log::codec::{Decoder, Encoder};
 
-/// What the manifest and the log say about a segment.
+/// A segment's metadata in the manifest and the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SegmentMeta {
-    /// The file's name within the table's directory.
+    /// Name of the file within the table's directory.
     pub(crate) name: String,
     pub(crate) file_len: u64,
-    /// Checksum of the footer, which holds the checksums of all sections.
+    /// Checksum of the footer, which contains the checksums of all sections.
     pub(crate) footer_crc: u32,
     pub(crate) rows: u64,
     pub(crate) bounds: (i64, i64),
-    /// The latest transaction with rows in it: the place in the order of arrival.
+    /// Latest transaction with rows in the segment; defines the arrival order.
     pub(crate) lsn: u64,
 }
 
@@ -41,7 +41,7 @@ impl SegmentMeta {
     }
 }
 
-/// Bytes of a segment with their checksum.
+/// A byte range of a segment, with its checksum.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Section {
     pub(crate) offset: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Section {
     pub(crate) crc: u32,
 }
 
-/// Where a column lies in a segment.
+/// Position of a column in a segment.
 #[derive(Debug)]
 pub(crate) struct ColumnEntry {
     pub(crate) id: u32,
@@ -59,7 +59,7 @@ pub(crate) struct ColumnEntry {
     pub(crate) sections: Vec<Section>,
 }
 
-/// The end of a segment: where everything is.
+/// Encodes the footer of a segment, which locates all columns.
 pub(crate) fn encode_footer(rows: u64, columns: &[ColumnEntry]) -> EngineResult<Encoder> {
     let mut out = Encoder::default();
     out.u64(rows);
@@ -78,7 +78,7 @@ pub(crate) fn encode_footer(rows: u64, columns: &[ColumnEntry]) -> EngineResult<
     Ok(out)
 }
 
-/// Reads the end of a segment.
+/// Decodes the footer of a segment.
 pub(crate) fn decode_footer(bytes: &[u8]) -> EngineResult<(u64, Vec<ColumnEntry>)> {
     let mut input = Decoder::new(bytes);
     let rows = input.u64()?;

@@ -1,4 +1,4 @@
-//! Segments: immutable files that hold all columns of some rows of one partition.
+//! Segments: immutable files that contain all columns of some rows of one partition.
 
 pub(crate) mod block;
 pub(crate) mod cell_layout;
@@ -40,16 +40,16 @@ use crate::segment::zone::{Zone, Zones};
 use crate::table::schema::ColumnSchema;
 use crate::table::upsert::UpsertKeys;
 
-/// Whether the file ends before the map does. What is left of the page in which a file was cut
-/// reads as zeros and raises no fault; pages behind it do, and are zeros from then on.
+/// Whether the file is shorter than its mapping. The remainder of the page at which a file was cut
+/// reads as zeros without a fault. Later pages fault, and are zeros from then on.
 fn is_cut(map: &Buffer) -> bool {
     !map.ends_with(&SEGMENT_MAGIC)
 }
 
-/// Bytes that hold what is read of a file's beginning, and its footer in most cases.
+/// Bytes at each end of a file that are read ahead: the header, and the footer in most cases.
 const EDGE_BYTES: usize = 16 << 10;
 
-/// A column of an opened segment; read and checked when first touched.
+/// A column of an opened segment; read and verified on first access.
 #[derive(Debug)]
 struct OpenColumn {
     entry: ColumnEntry,
@@ -63,22 +63,22 @@ struct Opened {
     columns: HashMap<u32, OpenColumn>,
 }
 
-/// A segment. Mapped when first read.
+/// A segment. Mapped on first access.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) meta: SegmentMeta,
     pub(crate) file: Arc<StoredFile>,
-    /// The keys by which its rows replace those of earlier pieces. A checkpoint resolves them, so
-    /// no manifest knows of them.
+    /// Keys by which its rows replace those of earlier runs and segments. A checkpoint resolves
+    /// them, so no manifest contains them.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
     opened: Arc<OnceLock<EngineResult<Opened>>>,
-    /// What was found wrong by others than its readers.
+    /// Damage found by others than its readers, if any.
     condemned: Arc<OnceLock<EngineError>>,
-    /// Columns with new cells over those of the file, by identifier.
+    /// Columns with new cells that replace those of the file, by identifier.
     patches: HashMap<u32, Arc<Patch>>,
-    /// Rows of the file that were deleted.
+    /// Deleted rows of the file, if any.
     dead: Option<Arc<DeadRows>>,
-    /// How to read it when it is a Parquet file.
+    /// Reader of the columns if it is a Parquet file.
     parquet: Option<Arc<ParquetColumns>>,
 }
 
@@ -116,32 +116,32 @@ impl Segment {
         Arc::new(Self { meta, file, upsert, opened, condemned, patches, dead: None, parquet })
     }
 
-    /// Rows of the file, with those that were deleted.
+    /// Number of rows of the file, including deleted rows.
     pub(crate) fn rows(&self) -> usize {
         self.meta.rows as usize
     }
 
-    /// Rows of the file without those that were deleted.
+    /// Number of rows of the file, without deleted rows.
     pub(crate) fn living_rows(&self) -> usize {
         self.rows() - self.dead.as_ref().map_or(0, |dead| dead.count())
     }
 
-    /// First and last timestamp of the rows that were not deleted.
+    /// First and last timestamp of the rows, without deleted rows.
     pub(crate) fn bounds(&self) -> (i64, i64) {
         self.dead.as_ref().map_or(self.meta.bounds, |dead| dead.bounds())
     }
 
-    /// The rows that were deleted.
+    /// Deleted rows, if any.
     pub(crate) fn dead(&self) -> Option<&Arc<DeadRows>> {
         self.dead.as_ref()
     }
 
-    /// The same file with other rows deleted.
+    /// Returns the same file with these rows deleted.
     pub(crate) fn with_dead(&self, dead: DeadRows) -> Self {
         Self { dead: Some(Arc::new(dead)), upsert: self.upsert.clone(), ..self.settled() }
     }
 
-    /// The same file under more new cells.
+    /// Returns the same file with additional new cells.
     pub(crate) fn with_patches(&self, newer: Vec<(u32, Patch)>) -> EngineResult<Self> {
         let mut patches = self.patches.clone();
         for (id, patch) in newer {
@@ -154,12 +154,12 @@ impl Segment {
         Ok(Self { patches, upsert: self.upsert.clone(), ..self.settled() })
     }
 
-    /// The file alone, without the new cells and with the rows that were deleted.
+    /// Returns the plain file, without new cells and including deleted rows.
     pub(crate) fn as_stored(&self) -> Arc<Self> {
         Arc::new(Self { patches: HashMap::new(), dead: None, ..self.settled() })
     }
 
-    /// The same rows, none of which replaces others any more.
+    /// Returns the same rows, none of which replaces others any longer.
     pub(crate) fn settled(&self) -> Self {
         Self {
             meta: self.meta.clone(),
@@ -178,19 +178,19 @@ impl Segment {
         self.parquet.is_some()
     }
 
-    /// Whether it shows other cells than its file holds.
+    /// Whether it shows cells that differ from its file.
     pub(crate) fn is_patched(&self) -> bool {
         !self.patches.is_empty()
     }
 
-    /// Whether its file does not hold what it shows, or may not hold it for long. A manifest can
-    /// say which rows are deleted: `lean`, for want of room, leaves them in the file.
+    /// Whether its visible content differs from its file, or the file may lose content. A manifest
+    /// can record deleted rows: `lean` leaves them in the file to save disk space.
     pub(crate) fn must_be_written(&self, lean: bool) -> bool {
         self.is_patched() || self.file.is_distrusted() || (self.dead.is_some() && !lean)
     }
 
-    /// The same rows, out of a copy of the file in memory that was compared with its checksums:
-    /// what is written from it is what was written first, whatever becomes of the file.
+    /// Returns the same rows from an in-memory copy of the file, verified against its checksums.
+    /// Data written from the copy is the data first written, whatever happens to the file.
     pub(crate) fn in_memory(&self) -> EngineResult<Self> {
         if self.is_parquet() {
             return Ok(Self { upsert: self.upsert.clone(), ..self.settled() }); // Always synced.
@@ -208,7 +208,7 @@ impl Segment {
         Ok(copy)
     }
 
-    /// The whole column; null where the segment is older than the column.
+    /// Returns the whole column; null if the segment is older than the column.
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         match self.patches.get(&wanted.id) {
             Some(patch) => patch.column(self.rows(), || self.stored_column(wanted)),
@@ -216,7 +216,7 @@ impl Segment {
         }
     }
 
-    /// The column as the file has it, in place.
+    /// Returns the column as stored in the file, without a copy.
     fn stored_column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         if let Some(parquet) = &self.parquet {
             return parquet.column(self, wanted).inspect_err(|error| {
@@ -239,8 +239,8 @@ impl Segment {
         column.cells.get_or_init(|| self.read(&opened.map, &column.entry, compare)).clone()
     }
 
-    /// What is known of the cells of these rows, block by block; `None` where they are not those of
-    /// a mapped file or of a column that is kept decoded, or no numbers.
+    /// Returns the zones of these rows, block by block. `None` if the cells are not numbers, or
+    /// come neither from a mapped file nor from a cached decoded column.
     pub(crate) fn zones(
         &self,
         wanted: &ColumnSchema,
@@ -259,7 +259,7 @@ impl Segment {
         Some(column.zones.of(cells.as_ref(), rows))
     }
 
-    /// Identifiers of the columns that the file has; none for a Parquet file.
+    /// Identifiers of the columns in the file; empty for a Parquet file.
     pub(crate) fn column_ids(&self) -> EngineResult<Vec<u32>> {
         if self.is_parquet() {
             return Ok(Vec::new());
@@ -267,7 +267,7 @@ impl Segment {
         Ok(self.opened()?.columns.keys().copied().collect())
     }
 
-    /// Bytes of the file that hold other columns than these. Leaves the file closed.
+    /// Bytes of the file that belong to other columns. Leaves the file closed.
     pub(crate) fn bytes_beside(&self, columns: &[ColumnSchema]) -> EngineResult<u64> {
         let is_known = |id: u32| columns.iter().any(|column| column.id == id);
         if let Some(error) = self.condemned.get() {
@@ -281,13 +281,13 @@ impl Segment {
         Ok(beside.flat_map(|column| &column.entry.sections).map(|section| section.len).sum())
     }
 
-    /// Lets it count as damaged from here on.
+    /// Marks the segment as damaged from now on.
     pub(crate) fn mark_damaged(&self, error: EngineError) {
         suspect();
         let _ = self.condemned.set(error);
     }
 
-    /// What was found wrong with it so far.
+    /// Damage found so far, if any.
     pub(crate) fn known_damage(&self) -> Option<EngineError> {
         if let Some(error) = self.condemned.get() {
             return Some(error.clone());
@@ -301,7 +301,7 @@ impl Segment {
         }
     }
 
-    /// Reads everything and compares every checksum.
+    /// Reads everything and verifies every checksum.
     pub(crate) fn verify(&self) -> EngineResult<()> {
         if let Some(parquet) = &self.parquet {
             return parquet.verify(self);
@@ -326,7 +326,7 @@ impl Segment {
         }
         if self.opened.get().is_none() {
             match self.map_file() {
-                // Too many open files, no memory: the next reader may have more luck.
+                // Too many open files or too little memory: the next reader may succeed.
                 Err(error) if error.code != ErrorCode::Damaged => return Err(error),
                 outcome => drop(self.opened.set(outcome)),
             }
@@ -343,8 +343,8 @@ impl Segment {
         self.open(self.map()?)
     }
 
-    /// Maps the file. That it is missing or cut is damage; of other errors, such as no memory or
-    /// too many open files, the next reader may know nothing.
+    /// Maps the file. A missing or cut file is damaged. Other errors, such as too little memory or
+    /// too many open files, are not remembered, so the next reader may succeed.
     pub(crate) fn map(&self) -> EngineResult<Buffer> {
         let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
         map.map_err(|error| match error.kind() {
@@ -389,7 +389,7 @@ impl Segment {
         Ok(footer)
     }
 
-    /// A column of the file; `compare` asks for its checksums.
+    /// Reads a column of the file; `compare` requests verification of its checksums.
     fn read(&self, map: &Buffer, column: &ColumnEntry, compare: bool) -> EngineResult<ColumnData> {
         let mut sections = Vec::with_capacity(column.sections.len());
         for section in &column.sections {

@@ -1,9 +1,9 @@
-//! Segments in the form of Parquet files: what `CONVERT PARTITION TO PARQUET` writes, and how its
-//! columns are read.
+//! Segments as Parquet files: the output of `CONVERT PARTITION TO PARQUET`, and the reader of its
+//! columns.
 //!
-//! A file is one row group, the unit of decoding. It is plain Parquet for other readers; the
-//! footer's key `tidemark` has what Parquet cannot say: each column's identifier and SQL type,
-//! the keys of its symbols, and the checksum of its bytes.
+//! A file is one row group, the unit of decoding. It is plain Parquet for other readers. The footer
+//! key `tidemark` contains what Parquet cannot express: each column's identifier and SQL type, the
+//! keys of its symbols, and the checksum of its bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,22 +36,23 @@ use crate::segment::zone::Zones;
 use crate::table::schema::ColumnSchema;
 use crate::table::symbols::SymbolDictionary;
 
-/// The most rows of a file, so that decoding one column of it stays small.
+/// Maximum number of rows of a file, so that decoding one of its columns stays cheap.
 pub(crate) const PARQUET_ROWS: usize = 512 << 10;
-/// Bytes of decoded columns that are kept for the next reader, in the whole process, until
-/// [`set_decoded_bytes`] says how many they may be; and the fewest: some columns of a file.
+/// Default and minimum of the bytes of decoded columns that are cached for later readers in the
+/// whole process; [`set_decoded_bytes`] changes the maximum. The minimum holds some columns of a
+/// file.
 const DECODED_BYTES: usize = 256 << 20;
 const MIN_DECODED_BYTES: usize = 64 << 20;
-/// The footer's key for what Parquet cannot say.
+/// Footer key for metadata that Parquet cannot express.
 const METADATA_KEY: &str = "tidemark";
 /// First and last bytes of every Parquet file.
 const MAGIC: &[u8] = b"PAR1";
-/// Length of the metadata and magic, at the end of the file.
+/// Length of the metadata, and the magic, at the end of the file.
 const TAIL_BYTES: usize = 8;
 /// Any zone marks a column as UTC-adjusted.
 const UTC: &str = "+00:00";
 
-/// What the footer's key holds.
+/// Content of the footer key.
 #[derive(Debug, Serialize, Deserialize)]
 struct Described {
     version: u32,
@@ -61,18 +62,18 @@ struct Described {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct DescribedColumn {
     name: String,
-    /// The type as SQL writes it.
+    /// Type name in SQL.
     #[serde(rename = "type")]
     type_name: String,
     id: u32,
     sql_type: SqlType,
-    /// Keys of a symbol column's texts, in the order in which the rows first use them.
+    /// Keys of a symbol column's strings, in the order in which the rows first use them.
     keys: Vec<i32>,
     /// CRC-32C of the column's bytes in the file.
     checksum: u32,
 }
 
-/// A file's bytes, and the checksum of its footer.
+/// Bytes of a file, and the checksum of its footer.
 #[derive(Debug)]
 pub(crate) struct Encoded {
     pub(crate) bytes: Vec<u8>,
@@ -113,7 +114,7 @@ impl<'a> ParquetEncoder<'a> {
         Ok(Self { columns, symbols, schema, writer, keys })
     }
 
-    /// Adds rows; the cells in the columns' order.
+    /// Adds rows, with cells in the order of the columns.
     pub(crate) fn push(&mut self, cells: &[ColumnData]) -> EngineResult<()> {
         let mut arrays = Vec::with_capacity(cells.len());
         for (index, (column, cells)) in self.columns.iter().zip(cells).enumerate() {
@@ -135,7 +136,7 @@ impl<'a> ParquetEncoder<'a> {
         self.writer.write(&batch).map_err(|error| failed(&error))
     }
 
-    /// The whole file.
+    /// Returns the complete file.
     pub(crate) fn finish(mut self) -> EngineResult<Encoded> {
         self.writer.flush().map_err(|error| failed(&error))?;
         self.writer.sync().map_err(|error| EngineError::internal(error.to_string()))?;
@@ -173,7 +174,7 @@ fn failed(error: &ParquetError) -> EngineError {
     EngineError::internal(format!("Parquet: {error}"))
 }
 
-/// A column's type in the file.
+/// Type of a column in the file.
 fn file_type(sql_type: SqlType) -> DataType {
     match sql_type {
         SqlType::DoubleArray(dimensions) => double_array::nested_type(dimensions),
@@ -199,7 +200,7 @@ fn converted(array: &ArrayRef, to: &DataType) -> EngineResult<ArrayRef> {
     cast(array, to).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// A mapped file as the Parquet reader takes it.
+/// A mapped file in the form that the Parquet reader accepts.
 struct Mapped(Buffer);
 
 impl AsRef<[u8]> for Mapped {
@@ -215,12 +216,12 @@ struct Opened {
     columns: Vec<DescribedColumn>,
 }
 
-/// A segment's file, as its columns are read from it.
+/// File of a segment from which its columns are read.
 pub(crate) trait MappedFile {
-    /// Where it is, for error messages.
+    /// Path, for error messages.
     fn path(&self) -> &str;
     fn meta(&self) -> &SegmentMeta;
-    /// Its bytes.
+    /// Bytes of the file.
     fn map(&self) -> EngineResult<Buffer>;
 
     fn rows(&self) -> usize {
@@ -228,16 +229,16 @@ pub(crate) trait MappedFile {
     }
 }
 
-/// The reader's side of a Parquet segment.
+/// Reader of a Parquet segment.
 #[derive(Debug)]
 pub(crate) struct ParquetColumns {
-    /// Names its columns among the decoded ones.
+    /// Identifies its columns in the cache of decoded columns.
     number: u64,
     opened: OnceLock<EngineResult<Opened>>,
 }
 
 impl ParquetColumns {
-    /// For a segment of this name, when it is a Parquet file.
+    /// Creates the reader of a segment if its name is that of a Parquet file.
     pub(crate) fn of(meta: &SegmentMeta) -> Option<Arc<Self>> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         meta.name.ends_with(PARQUET_SUFFIX).then(|| {
@@ -246,7 +247,7 @@ impl ParquetColumns {
         })
     }
 
-    /// The whole column; null where the file is older than the column.
+    /// Returns the whole column; null if the file is older than the column.
     pub(crate) fn column(
         &self,
         segment: &dyn MappedFile,
@@ -260,18 +261,19 @@ impl ParquetColumns {
         let Some(index) = opened.columns.iter().position(|column| column.id == wanted.id) else {
             return ColumnData::nulls(wanted.sql_type, segment.rows());
         };
-        // Decoded outside the lock: two readers may decode twice, none waits for another column.
+        // Decodes outside the lock: two readers may decode the same column, but none waits for
+        // another column.
         let cells = decode(opened, index, segment)?;
         DECODED.lock().put(name, &cells);
         Ok(cells)
     }
 
-    /// What is known of the cells of a column, as long as they are kept decoded.
+    /// Returns a column and its zones while the column is cached.
     pub(crate) fn zones(&self, wanted: &ColumnSchema) -> Option<(ColumnData, Arc<Zones>)> {
         DECODED.lock().get((self.number, wanted.id))
     }
 
-    /// Decodes everything, and so compares every checksum.
+    /// Decodes every column, which verifies every checksum.
     pub(crate) fn verify(&self, segment: &dyn MappedFile) -> EngineResult<()> {
         let opened = self.opened(segment)?;
         (0..opened.columns.len()).try_for_each(|index| decode(opened, index, segment).map(drop))
@@ -280,7 +282,7 @@ impl ParquetColumns {
     fn opened(&self, segment: &dyn MappedFile) -> EngineResult<&Opened> {
         if self.opened.get().is_none() {
             match open(segment) {
-                // Too many open files, no memory: the next reader may have more luck.
+                // Too many open files or too little memory: the next reader may succeed.
                 Err(error) if error.code != ErrorCode::Damaged => return Err(error),
                 outcome => drop(self.opened.set(outcome)),
             }
@@ -327,7 +329,7 @@ fn open(segment: &dyn MappedFile) -> EngineResult<Opened> {
     Ok(Opened { bytes, metadata, columns: described.columns })
 }
 
-/// Bytes of the file that hold columns not known by these identifiers.
+/// Bytes of the file that belong to columns with unknown identifiers.
 pub(crate) fn bytes_beside(
     segment: &dyn MappedFile,
     is_known: impl Fn(u32) -> bool,
@@ -344,7 +346,7 @@ pub(crate) fn bytes_beside(
     Ok(beside.map(|(_, bytes)| bytes.unsigned_abs()).sum())
 }
 
-/// Checks and decodes one column.
+/// Verifies and decodes one column.
 fn decode(opened: &Opened, index: usize, segment: &dyn MappedFile) -> EngineResult<ColumnData> {
     let damage = |what: &dyn std::fmt::Display| damaged(segment.path(), what);
     let column = &opened.columns[index];
@@ -392,9 +394,10 @@ fn plain(sql_type: SqlType, parts: &[ArrayRef]) -> EngineResult<ArrayRef> {
     }
 }
 
-/// The texts' keys in the table's dictionary; `None` when there are more texts than keys.
+/// Maps strings to their keys in the table's dictionary; `None` if there are more strings than
+/// keys.
 fn symbol_keys(parts: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
-    /// In place of a key that was not looked for yet; keys are not negative.
+    /// Marks a key that was not looked up yet; keys are not negative.
     const UNKNOWN: i32 = -1;
     let mut known: HashMap<&str, i32> = HashMap::new();
     let count = parts.iter().map(Array::len).sum();
@@ -429,16 +432,16 @@ fn symbol_keys(parts: &[ArrayRef], keys: &[i32]) -> Option<Int32Array> {
     Some(Int32Array::new(rows.into(), validity.finish()))
 }
 
-/// Columns decoded lately; the one longest unused goes first.
+/// Cache of decoded columns; evicts the least recently used column first.
 static DECODED: LazyLock<Mutex<Decoded>> = LazyLock::new(Mutex::default);
 
-/// Sets how many bytes of decoded columns are kept.
+/// Sets the maximum bytes of cached decoded columns.
 pub(crate) fn set_decoded_bytes(most: u64) {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     DECODED.lock().shrink(most.max(MIN_DECODED_BYTES));
 }
 
-/// Lets go of all decoded columns.
+/// Evicts all decoded columns.
 pub(crate) fn forget_decoded() {
     let mut decoded = DECODED.lock();
     let most = decoded.most;
@@ -474,7 +477,7 @@ impl Decoded {
         Some((column.cells.clone(), Arc::clone(&column.zones)))
     }
 
-    /// Keeps no more than so many bytes from now on.
+    /// Sets the maximum bytes of the cache, and evicts columns beyond it.
     fn shrink(&mut self, most: usize) {
         self.most = most;
         while self.bytes > most {
@@ -521,7 +524,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decoded_columns_stay_within_their_bound() {
+    fn cache_of_decoded_columns_respects_its_limit() {
         let mut decoded = Decoded::default();
         let rows = DECODED_BYTES / 8 / 4;
         let column = || ColumnData::Plain(Arc::new(Int64Array::from(vec![1; rows])));
@@ -544,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_get_the_keys_in_the_order_of_their_first_rows() {
+    fn symbols_get_keys_in_order_of_first_use() {
         let part = |texts: &[Option<&str>]| -> ArrayRef {
             Arc::new(texts.iter().copied().collect::<DictionaryArray<Int32Type>>())
         };

@@ -1,4 +1,4 @@
-//! New cells over rows that exist: what an UPDATE leaves until a checkpoint writes it out.
+//! New cells for existing rows: the result of an UPDATE until a checkpoint writes it out.
 
 use std::sync::OnceLock;
 
@@ -7,14 +7,14 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::segment::column::ColumnData;
 use crate::table::merge::Stretch;
 
-/// Consecutive rows of a piece, and where their new cells begin.
+/// Consecutive rows of a run or segment, and the position of their new cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placed {
     /// First row.
     pub(crate) row: usize,
     /// Number of rows.
     pub(crate) len: usize,
-    /// Index of the first row's cell among the new ones.
+    /// Index of the first row's cell in the new cells.
     pub(crate) cell: usize,
 }
 
@@ -24,14 +24,14 @@ impl Placed {
     }
 }
 
-/// The new cells of one column in one segment.
+/// New cells of one column in one segment.
 #[derive(Debug)]
 pub(crate) struct Patch {
     sql_type: SqlType,
     /// Ascending and disjoint.
     placed: Vec<Placed>,
     cells: ColumnData,
-    /// The whole column; put together when first read.
+    /// The whole column, assembled on first access.
     patched: OnceLock<EngineResult<ColumnData>>,
 }
 
@@ -40,7 +40,7 @@ impl Patch {
         Self { sql_type, placed, cells, patched: OnceLock::new() }
     }
 
-    /// Both patches as one; `newer` wins.
+    /// Combines both patches; `newer` wins.
     pub(crate) fn under(&self, newer: &Self) -> EngineResult<Self> {
         let (order, placed) = layered(&self.placed, &newer.placed);
         let sources = [self.cells.clone(), newer.cells.clone()];
@@ -48,7 +48,7 @@ impl Patch {
         Ok(Self::new(self.sql_type, placed, cells))
     }
 
-    /// The column of `rows` rows with the new cells in it. `base` is asked once at most.
+    /// Returns the column of `rows` rows with the new cells. Calls `base` at most once.
     pub(crate) fn column(
         &self,
         rows: usize,
@@ -62,7 +62,7 @@ impl Patch {
     }
 }
 
-/// A column with some cells replaced.
+/// Returns a column with some cells replaced.
 pub(crate) fn patched(
     sql_type: SqlType,
     base: &ColumnData,
@@ -74,8 +74,8 @@ pub(crate) fn patched(
     ColumnData::gather(sql_type, &[base.clone(), cells.clone()], &order)
 }
 
-/// The rows of `lower` and `upper` in their order, those of `upper` where both have them: the
-/// cells to take (source 0 and 1), and where they then are.
+/// Merges the rows of `lower` and `upper`; `upper` wins where both have a row. Returns the cells to
+/// take (source 0 or 1), and the positions of the merged rows.
 fn layered(lower: &[Placed], upper: &[Placed]) -> (Vec<Stretch>, Vec<Placed>) {
     let mut all: Vec<(usize, Placed)> = upper.iter().map(|placed| (1, *placed)).collect();
     let mut above = upper.iter().peekable();
@@ -114,7 +114,7 @@ fn layered(lower: &[Placed], upper: &[Placed]) -> (Vec<Stretch>, Vec<Placed>) {
 mod tests {
     use super::*;
 
-    /// The cell of each row as `(source, index)`, `None` where neither layer has the row.
+    /// Returns the cell of each row as `(source, index)`; `None` if neither layer has the row.
     fn naive(rows: usize, layers: [&[Placed]; 2]) -> Vec<Option<(usize, usize)>> {
         let mut cells = vec![None; rows];
         for (source, layer) in layers.into_iter().enumerate() {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_agree_with_cells_written_one_by_one() {
+    fn merged_layers_equal_cells_written_one_by_one() {
         let mut seed = 11_u64;
         let mut random = |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -11,11 +11,11 @@ use crate::disk::layout::{SYMBOLS_MAGIC, damaged};
 use crate::log::codec::{Decoder, Encoder};
 use crate::table::symbols::{SymbolFile, SymbolStore};
 
-/// Files of one dictionary above which they are written anew as one.
+/// Number of files of one dictionary above which they are rewritten as one.
 const MAX_FILES: usize = 8;
 
-/// The files that hold symbols `0..len`: those there are and one more, or one for all.
-/// `new_path` names the new file.
+/// Writes symbols `0..len` and returns their files: the existing ones and a new one, or one for
+/// all. `new_path` names the new file.
 pub(crate) fn write_symbols(
     vfs: &Arc<Disk>,
     store: &SymbolStore,
@@ -28,7 +28,7 @@ pub(crate) fn write_symbols(
     if first_key >= len && !anew {
         return Ok(None);
     }
-    // A damaged file is kept as it is: written anew, its lost texts would look sound.
+    // A damaged file is kept unchanged: after a rewrite its lost strings would look intact.
     if anew || (files.len() >= MAX_FILES && store.damage().is_none()) {
         files.clear();
         first_key = 0;
@@ -55,7 +55,7 @@ pub(crate) fn write_symbols(
     Ok(Some(files))
 }
 
-/// Reads all files of a dictionary. Texts of a damaged file stay unknown.
+/// Reads all files of a dictionary. Strings of a damaged file remain unknown.
 pub(crate) fn load_symbols(vfs: &dyn Vfs, store: &SymbolStore) -> EngineResult<()> {
     for file in store.symbol_files() {
         let read = read_symbols(vfs, &file);
@@ -68,7 +68,7 @@ pub(crate) fn load_symbols(vfs: &dyn Vfs, store: &SymbolStore) -> EngineResult<(
     Ok(())
 }
 
-/// The texts of one file, its length and checksum compared.
+/// Reads the strings of one file, and verifies its length and checksum.
 pub(crate) fn read_symbols(vfs: &dyn Vfs, file: &SymbolFile) -> EngineResult<Vec<String>> {
     let path = file.file.path();
     let bytes = read_known(vfs, path)?;

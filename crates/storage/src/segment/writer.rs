@@ -1,4 +1,4 @@
-//! Writing a segment: one column after the other, each straight from where its cells are.
+//! Writes a segment one column after another, each directly from its source.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 use crate::segment::meta::{ColumnEntry, Section, encode_footer};
 
-/// Bytes collected before they are written; larger pieces are written from where they are.
+/// Size of the write buffer; larger data is written without a copy.
 const WRITE_BYTES: usize = 128 << 10;
 
 /// The rows of a segment, column by column.
@@ -23,7 +23,7 @@ pub(crate) trait Columns {
     fn rows(&self) -> usize;
     /// Whether any row of the column may be null.
     fn has_nulls(&self, column: usize) -> EngineResult<bool>;
-    /// Calls `sink` with the column's cells, in as many portions as suits.
+    /// Passes the column's cells to `sink`, in any number of portions.
     fn portions(
         &self,
         column: usize,
@@ -31,7 +31,7 @@ pub(crate) trait Columns {
     ) -> EngineResult<()>;
 }
 
-/// A segment's file once written. Not synced.
+/// A written segment file, not yet synced.
 #[derive(Debug)]
 pub(crate) struct Written {
     pub(crate) file: Arc<dyn VfsFile>,
@@ -39,7 +39,7 @@ pub(crate) struct Written {
     pub(crate) footer_crc: u32,
 }
 
-/// Consecutive bytes of the file, collected and checksummed on the way.
+/// Writes consecutive bytes of the file, with a buffer and a running checksum.
 struct Cursor<'a> {
     file: &'a dyn VfsFile,
     path: &'a str,
@@ -96,7 +96,7 @@ fn align(offset: u64) -> u64 {
     offset.next_multiple_of(SECTION_ALIGN)
 }
 
-/// Writes a new segment file; nothing stays of one that cannot be written.
+/// Writes a new segment file; removes it if it cannot be written completely.
 pub(crate) fn write_segment(
     vfs: &dyn Vfs,
     path: &str,
@@ -246,7 +246,7 @@ impl<'a> ColumnWriter<'a> {
     }
 }
 
-/// Views first, the texts after them in bodies of at most [`TEXT_BODY_BYTES`].
+/// Writes views first, then their strings in bodies of at most [`TEXT_BODY_BYTES`].
 struct TextWriter<'a> {
     views: Cursor<'a>,
     bodies: Vec<Section>,
@@ -284,7 +284,7 @@ impl<'a> TextWriter<'a> {
     }
 }
 
-/// Offsets first, what they count after them.
+/// Writes offsets first, then the data they refer to.
 struct BytesWriter<'a> {
     offsets: Cursor<'a>,
     bytes: Cursor<'a>,
@@ -298,7 +298,7 @@ impl<'a> BytesWriter<'a> {
         Ok(Self { offsets, bytes: column.cursor(body) })
     }
 
-    /// Adds cells whose offsets count units of `width` bytes, from zero.
+    /// Adds cells. Their offsets start at zero and count units of `width` bytes.
     fn push(&mut self, mut offsets: Vec<i64>, bytes: &[u8], width: u64) -> EngineResult<()> {
         let base = (self.bytes.len() / width) as i64;
         offsets.drain(..offsets.len().min(1));

@@ -1,5 +1,5 @@
-//! The least and the greatest number of each block of a column. Found when first asked for and kept
-//! with the mapped file, whose cells never change; the file has none of it.
+//! Minimum and maximum of each block of a column. They are computed on first use and cached with
+//! the mapped file, whose cells never change. They are not stored in the file.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -13,32 +13,32 @@ use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
 use tidemark_kernels::{Native, maximum, minimum};
 
-/// Rows of a block.
+/// Rows per block.
 const ZONE_ROWS: usize = 8 * 1024;
 
-/// What is known of the cells of a block.
+/// Statistics of the cells of a block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Zone {
-    /// Between which numbers they are.
+    /// Minimum and maximum.
     pub bounds: Bounds,
-    /// Whether one is null.
+    /// Whether any cell is null.
     pub has_nulls: bool,
-    /// Whether all are.
+    /// Whether all cells are null.
     pub is_null: bool,
 }
 
-/// The least and the greatest number. What lies in the place of a null may be among doubles; among
-/// integers it is where there is nothing else.
+/// Minimum and maximum. For doubles, values stored under nulls may be included; for integers only
+/// if all cells are null.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bounds {
-    /// Of DOUBLE and FLOAT.
+    /// Bounds of DOUBLE and FLOAT.
     Double(f64, f64),
-    /// Of integers and timestamps.
+    /// Bounds of integers and timestamps.
     Integer(i64, i64),
 }
 
 impl Zone {
-    /// Of these cells; `None` where they are no numbers.
+    /// Computes the zone of these cells; `None` if they are not numbers.
     #[must_use]
     pub fn of(cells: &dyn Array) -> Option<Self> {
         let bounds = match cells.data_type() {
@@ -69,7 +69,7 @@ fn extremes<P: ArrowPrimitiveType<Native: Native>>(
     minimum(values).zip(maximum(values))
 }
 
-/// The same of the cells that are no nulls; `None` where all are.
+/// Minimum and maximum of the cells that are not null; `None` if all are null.
 fn valid_extremes<P: ArrowPrimitiveType<Native: Native>>(
     cells: &dyn Array,
 ) -> Option<(P::Native, P::Native)> {
@@ -83,7 +83,7 @@ fn valid_extremes<P: ArrowPrimitiveType<Native: Native>>(
 fn double<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<Bounds> {
     let (least, greatest) = extremes::<P>(cells)?;
     let (least, greatest) = (least.to_f64(), greatest.to_f64());
-    // Beside what is no number nothing is known.
+    // NaN makes the bounds unknown.
     (least <= greatest).then_some(Bounds::Double(least, greatest))
 }
 
@@ -93,12 +93,12 @@ fn integer<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<B
     Some(Bounds::Integer(least.to_i64(), greatest.to_i64()))
 }
 
-/// The zones of a column, as far as they were asked for.
+/// Zones of a column that have been computed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Zones(OnceLock<Box<[OnceLock<Option<Zone>>]>>);
 
 impl Zones {
-    /// The zones of some rows of `cells`, the whole column, each with its rows among them.
+    /// Returns the zones of some rows, each with its part of the rows. `cells` is the whole column.
     pub(crate) fn of(
         &self,
         cells: &dyn Array,
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zones_hold_their_cells() {
+    fn zone_bounds_contain_their_cells() {
         let cells: Float64Array = (0..20_000).map(|row| Some(f64::from(row % 9_000))).collect();
         let zones = Zones::default();
         for rows in [0..20_000, 8_000..9_000, 19_999..20_000, 20_000..20_000] {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_are_known_and_texts_have_no_zones() {
+    fn zones_report_nulls_and_exist_only_for_numbers() {
         let cells = Int32Array::from(vec![Some(3), None, Some(-7)]);
         let zone = Zones::default().of(&cells, 0..3)[0].1;
         assert!(zone.is_some_and(|zone| zone.has_nulls));

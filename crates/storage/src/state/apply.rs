@@ -1,4 +1,4 @@
-//! What a step does to a snapshot, and whether that is too much.
+//! Applies steps to a snapshot, and enforces limits.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -174,7 +174,7 @@ fn apply_adopt(
         }
         let old = table.partition(*floor).map_or_else(Arc::<Partition>::default, Arc::clone);
         let segments = old.segments.iter().cloned().chain([segment]).collect();
-        // Hot, so that the next checkpoint looks for overlaps.
+        // Goes to `hot`, so that the next checkpoint looks for overlaps.
         let new = Partition::new(segments, old.runs.clone(), context.lsn);
         table.hot.insert(*floor, Arc::new(new));
     }
@@ -182,7 +182,7 @@ fn apply_adopt(
     Ok(())
 }
 
-/// Cuts rows, ascending in time, at the borders of partitions.
+/// Splits rows, ascending in time, at partition boundaries.
 pub(crate) fn partition_rows(
     schema: &TableSchema,
     times: Option<&[i64]>,
@@ -205,7 +205,7 @@ pub(crate) fn partition_rows(
     cuts
 }
 
-/// Refuses what a step that was just applied made too large.
+/// Refuses a step that, once applied, exceeds a limit.
 pub(crate) fn check_limits(
     snapshot: &Snapshot,
     op: &Op,

@@ -1,4 +1,4 @@
-//! What every step of a transaction works with.
+//! Context of the steps of a transaction.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,44 +13,44 @@ use crate::table::schema::TableSchema;
 use crate::table::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
 
-/// What the state machine must know beside the transaction, and what it reports.
+/// Inputs of the state machine in addition to the transaction, and its results.
 #[derive(Debug)]
 pub(crate) struct ApplyContext<'a> {
     pub(crate) vfs: &'a Arc<Disk>,
     pub(crate) lsn: u64,
-    /// Runs up to this transaction are being written to segments and must stay as they are.
+    /// Runs up to this transaction are being written to segments and must not change.
     pub(crate) frozen_lsn: u64,
     pub(crate) run_rows: usize,
-    /// Files that no table names any more.
+    /// Files that no table names any longer.
     pub(crate) removed: &'a mut Vec<Arc<StoredFile>>,
     /// Segments that were adopted without being synced.
     pub(crate) unsynced: &'a mut Vec<Arc<Segment>>,
     pub(crate) owed: &'a mut Owed,
-    /// What it does to the rows of followed tables.
+    /// Changes of the rows of followed tables.
     pub(crate) steps: &'a mut Vec<FollowedStep>,
 }
 
-/// What the next checkpoint is to write anew.
+/// Data that the next checkpoint must rewrite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Owed {
     /// Bytes of deleted rows that it frees.
     pub(crate) dead_bytes: u64,
-    /// Bytes of files with updated cells: so much room it takes.
+    /// Bytes of files with updated cells, which it needs as disk space.
     pub(crate) rewrite_bytes: u64,
 }
 
-/// Deleted rows whose files take fewer bytes ask for no checkpoint.
+/// Bytes of deleted rows below which no checkpoint is requested.
 const MUCH_BYTES: u64 = 64 << 10;
 
 impl Owed {
-    /// Whether there are so many deleted rows that they are worth a checkpoint.
+    /// Whether there are enough deleted rows to justify a checkpoint.
     pub(crate) fn is_much(self) -> bool {
         self.dead_bytes >= MUCH_BYTES
     }
 }
 
-/// The symbols up to `max_key` that the dictionary does not show yet, with all between: also
-/// those of writes still under way, or given up.
+/// Returns all symbols up to `max_key` that the dictionary does not contain yet. They include
+/// symbols of writes that are in progress or were aborted.
 pub(crate) fn new_symbols(
     column: u32,
     dictionary: &SymbolDictionary,
@@ -61,7 +61,7 @@ pub(crate) fn new_symbols(
     (end > first_key).then(|| NewSymbols { column, first_key, texts: store.texts(first_key, end) })
 }
 
-/// The head of a table with this definition; dictionaries it has already are kept.
+/// Returns the head of a table with this definition; keeps its existing dictionaries.
 pub(crate) fn head_of(
     schema: TableSchema,
     known: &HashMap<u32, Arc<SymbolDictionary>>,

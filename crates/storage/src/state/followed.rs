@@ -1,10 +1,10 @@
-//! Followed tables: what feeds of their changes tell.
+//! Followed tables: the data that change feeds report.
 //!
-//! A table is followed from a [`Change::Follow`](crate::Change::Follow) on. Of it two things are
-//! kept. A record has the stretches of time that were touched, and by which transaction, as one of
-//! a watched table has them, but with what went by whole partitions: it answers for any position,
-//! however old, in stretches of time. And memory has what the latest commits did, within a bound:
-//! so far back changes are reported commit by commit. Replay makes both anew from the log.
+//! A table is followed after a [`Change::Follow`](crate::Change::Follow). Two things are stored for
+//! it. A record contains the touched time ranges and their transactions, as for a watched table,
+//! but including removed partitions. It can report changes since any position, however old, as time
+//! ranges. And memory contains the changes of the latest commits, within a limit; these changes are
+//! reported commit by commit. Replay rebuilds both from the log.
 
 use tidemark_types::EngineResult;
 
@@ -18,21 +18,21 @@ use crate::table::records::FOLLOWED_RECORDS;
 use crate::table::schema::TableId;
 use crate::table::time_range::Span;
 
-/// What a commit takes in memory beside its cells, roughly.
+/// Approximate bytes of a commit in memory, in addition to its cells.
 const COMMIT_BYTES: usize = 256;
 
-/// All time.
+/// The full time range.
 const EVER: Span = (i64::MIN, i64::MAX);
 
 impl Snapshot {
-    /// What was touched of a table since it is followed; `None` where it is not.
+    /// Time ranges of a table touched since it is followed; `None` if it is not followed.
     #[must_use]
     pub fn followed(&self, table: TableId) -> Option<Touched> {
         let bytes = self.record(FOLLOWED_RECORDS, &table.to_string())?;
         Touched::decode(bytes).ok()
     }
 
-    /// The tables that are followed.
+    /// The followed tables.
     pub fn followed_tables(&self) -> impl Iterator<Item = TableId> {
         self.records(FOLLOWED_RECORDS).filter_map(|(key, _)| key.parse().ok())
     }
@@ -42,14 +42,14 @@ fn put(snapshot: &mut Snapshot, table: TableId, touched: &Touched) {
     snapshot.put_record(FOLLOWED_RECORDS, &table.to_string(), touched.encode().into());
 }
 
-/// Begins to follow a table.
+/// Starts to follow a table.
 pub(crate) fn follow(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
     if snapshot.record(FOLLOWED_RECORDS, &table.to_string()).is_none() {
         put(snapshot, table, &Touched::from(lsn));
     }
 }
 
-/// What a step will do to the rows of a followed table; before it is applied.
+/// Determines the changes of a step to the rows of a followed table, before it is applied.
 pub(crate) fn step(snapshot: &Snapshot, op: &Op, lsn: u64) -> EngineResult<Option<FollowedStep>> {
     let Some(id) = op.table() else { return Ok(None) };
     if snapshot.record(FOLLOWED_RECORDS, &id.to_string()).is_none() {
@@ -85,7 +85,7 @@ pub(crate) fn step(snapshot: &Snapshot, op: &Op, lsn: u64) -> EngineResult<Optio
     Ok(Some(FollowedStep { table: id, commit }))
 }
 
-/// Whether a step makes rows come, go or change, if it does anything.
+/// Whether a step adds, removes or changes rows, unless it is empty.
 fn touches_rows(op: &Op) -> bool {
     match op {
         Op::Append(append) => append.rows > 0,
@@ -96,9 +96,9 @@ fn touches_rows(op: &Op) -> bool {
     }
 }
 
-/// Whether rows are later than all that are there, so that DEDUP keys replace none.
+/// Whether rows are later than all existing rows, so that DEDUP keys replace none.
 fn is_later(table: &TableSnapshot, op: &Op, spans: &[Span]) -> bool {
-    // Of several segments one may replace rows of another.
+    // With several segments, one may replace rows of another.
     let is_one = !matches!(op, Op::Adopt(adopt) if adopt.segments.len() > 1);
     let ends = [table.hot.last_key_value(), table.cold.last_key_value()];
     let last = ends.into_iter().flatten().max_by_key(|(floor, _)| **floor);
@@ -116,7 +116,7 @@ fn bytes_of(added: &Added) -> usize {
     }
 }
 
-/// Notes that a transaction is lost: any row of the table may be another one.
+/// Records that a transaction is lost: any row of the table may differ.
 pub(crate) fn note_lost(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
     if let Some(mut touched) = snapshot.followed(table) {
         touched.add(EVER, lsn);
@@ -124,7 +124,7 @@ pub(crate) fn note_lost(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
     }
 }
 
-/// Notes what a step did; after it was applied.
+/// Records the changes of a step, after it was applied.
 pub(crate) fn note(snapshot: &mut Snapshot, step: FollowedStep, context: &mut ApplyContext<'_>) {
     let Some(mut touched) = snapshot.followed(step.table) else { return };
     for span in &step.commit.spans {

@@ -1,5 +1,5 @@
-//! Tables that are filled by a query: nothing else changes their rows, and with each change of them
-//! comes the record that says what they show.
+//! Tables that a query fills: nothing else changes their rows, and each change of the rows comes
+//! with the record that describes their state.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -9,7 +9,7 @@ use crate::snapshot::Snapshot;
 use crate::table::records::{LIVE_RECORDS, MATERIALIZED_RECORDS, MATERIALIZED_STATES};
 use crate::table::schema::TableId;
 
-/// Refuses a transaction that changes rows of a materialized view and does not say what they show.
+/// Refuses a transaction that changes rows of a materialized view without a record of their state.
 pub(crate) fn refuse_foreign_rows(snapshot: &Snapshot, work: &[Prepared]) -> EngineResult<()> {
     if snapshot.records(MATERIALIZED_RECORDS).next().is_none() {
         return Ok(());
@@ -33,8 +33,8 @@ pub(crate) fn refuse_foreign_rows(snapshot: &Snapshot, work: &[Prepared]) -> Eng
     Ok(())
 }
 
-/// The table whose rows a change makes others. Partitions that end, and files of another format,
-/// leave the rest as it is.
+/// Returns the table whose row content a change modifies. Dropped partitions and files of another
+/// format do not modify the remaining rows.
 fn rows_of(change: &Prepared) -> Option<TableId> {
     match change {
         Prepared::Append { table, .. } => Some(*table),

@@ -1,4 +1,4 @@
-//! The state machine: what a transaction does to a snapshot. Live commits and replay share it.
+//! The state machine: applies a transaction to a snapshot. Live commits and replay share it.
 
 pub(crate) mod apply;
 pub(crate) mod context;

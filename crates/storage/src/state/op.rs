@@ -12,12 +12,12 @@ use crate::segment::column::ColumnData;
 use crate::table::schema::{TableId, TableSchema};
 use crate::table::symbols::NewSymbols;
 
-/// One step of a transaction as the log holds it: complete, with every identifier assigned.
+/// One step of a transaction in its logged form: complete, with all identifiers assigned.
 #[derive(Debug)]
 pub(crate) enum Op {
     CreateTable(TableSchema),
     DropTable(TableId),
-    /// The definition with its new version.
+    /// The definition, with its new version.
     ReplaceSchema(TableSchema),
     Truncate(TableId),
     Append(Append),
@@ -36,19 +36,19 @@ pub(crate) enum Op {
     Convert(ConvertOp),
     Skip(SkipOp),
     Delete(DeleteOp),
-    /// Begins to keep which stretches of time are touched, or forgets those up to a transaction.
+    /// Starts to track touched time ranges, or forgets those up to a transaction.
     Watch {
         table: TableId,
         through: u64,
     },
-    /// Begins to keep what feeds of its changes have to tell.
+    /// Starts to retain the changes of a table for feeds.
     Follow {
         table: TableId,
     },
 }
 
 impl Op {
-    /// The table it changes.
+    /// Table that it changes, if any.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {
             Self::CreateTable(schema) | Self::ReplaceSchema(schema) => Some(schema.id),
@@ -66,7 +66,7 @@ impl Op {
     }
 }
 
-/// Rows ascending in time, symbols as keys of the table's dictionaries.
+/// Rows ascending in time, with symbols as keys of the table's dictionaries.
 #[derive(Debug)]
 pub(crate) struct Append {
     pub(crate) table: TableId,
@@ -82,6 +82,6 @@ pub(crate) struct Adopt {
     pub(crate) symbols: Vec<NewSymbols>,
     /// Whether the segments were synced before this was logged.
     pub(crate) synced: bool,
-    /// Partitions and segments, in the order of their arrival.
+    /// Partitions and segments, in arrival order.
     pub(crate) segments: Vec<(i64, SegmentMeta)>,
 }

@@ -1,4 +1,4 @@
-//! What the latest commits did to followed tables, in memory within a bound.
+//! Changes of followed tables by the latest commits, in memory within a limit.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -12,44 +12,44 @@ use crate::table::time_range::Span;
 /// Rows that one step added.
 #[derive(Debug, Clone)]
 pub(crate) enum Added {
-    /// So many, ascending in time: their cells by column.
+    /// Number of rows, ascending in time, and their cells by column.
     Cells(usize, Vec<(u32, SqlType, ColumnData)>),
-    /// Segments: the first instants of their partitions, and their names.
+    /// Start timestamps of the partitions, and names of the segments.
     Segments(Vec<(i64, String)>),
 }
 
-/// What a step does to the rows of a followed table.
+/// Changes of a step to the rows of a followed table.
 #[derive(Debug)]
 pub(crate) struct FollowedStep {
     pub(crate) table: TableId,
     pub(crate) commit: FollowedCommit,
 }
 
-/// What a transaction did to the rows of a followed table.
+/// Changes of a transaction to the rows of a followed table.
 #[derive(Debug, Clone)]
 pub(crate) struct FollowedCommit {
     pub(crate) lsn: u64,
-    /// Of the table's definition.
+    /// Version of the table's definition.
     pub(crate) schema_version: u64,
-    /// Stretches of time that it touched.
+    /// Time ranges that it touched.
     pub(crate) spans: Vec<Span>,
-    /// How many rows it added.
+    /// Number of rows that it added.
     pub(crate) rows: u64,
-    /// Which; `None` where it did something else, too.
+    /// The added rows; `None` if it also changed other rows.
     pub(crate) added: Option<Vec<Added>>,
-    /// What it takes in memory, roughly.
+    /// Approximate bytes in memory.
     pub(crate) bytes: usize,
 }
 
 impl FollowedCommit {
-    /// First and last instant that it touched.
+    /// First and last timestamp that it touched.
     pub(crate) fn bounds(&self) -> Span {
         let first = self.spans.iter().map(|span| span.0).min().unwrap_or(i64::MAX);
         let last = self.spans.iter().map(|span| span.1).max().unwrap_or(i64::MIN);
         (first, last)
     }
 
-    /// Another step of the same transaction.
+    /// Adds another step of the same transaction.
     fn join(&mut self, later: Self) {
         self.schema_version = later.schema_version;
         self.spans.extend(later.spans);
@@ -62,26 +62,27 @@ impl FollowedCommit {
     }
 }
 
-/// What the latest commits did to followed tables.
+/// Changes of followed tables by the latest commits.
 #[derive(Debug)]
 pub(crate) struct RecentCommits {
     most_bytes: usize,
     bytes: usize,
-    /// All later ones are there.
+    /// All commits after this transaction are present.
     since: u64,
     tables: HashMap<TableId, VecDeque<Arc<FollowedCommit>>>,
-    /// The tables of all commits, oldest first.
+    /// Tables of all commits, oldest first.
     order: VecDeque<TableId>,
 }
 
 impl RecentCommits {
-    /// None, of those after a transaction.
+    /// Creates an empty list of the commits after a transaction.
     pub(crate) fn since(since: u64, most_bytes: usize) -> Self {
         let (tables, order) = (HashMap::new(), VecDeque::new());
         Self { most_bytes, bytes: 0, since, tables, order }
     }
 
-    /// Takes in what steps did, in their order. The oldest commits go where they are too many.
+    /// Adds the changes of steps, in order. Removes the oldest commits if the list exceeds its
+    /// limit.
     pub(crate) fn add(&mut self, steps: Vec<FollowedStep>) {
         for FollowedStep { table, commit } in steps {
             let commits = self.tables.entry(table).or_default();
@@ -106,13 +107,13 @@ impl RecentCommits {
         }
     }
 
-    /// A transaction is lost: what came up to it is not known as a whole.
+    /// Records that a transaction is lost: commits up to it are no longer complete.
     pub(crate) fn lose(&mut self, lsn: u64) {
         *self = Self::since(lsn.max(self.since), self.most_bytes);
     }
 
-    /// The commits to a table after one transaction and up to another, in their order; `None`
-    /// where some of them are not there any more.
+    /// Returns the commits to a table after one transaction and up to another, in order; `None` if
+    /// some of them were removed.
     pub(crate) fn between(
         &self,
         table: TableId,

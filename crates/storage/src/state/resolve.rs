@@ -1,4 +1,5 @@
-//! What a change becomes once its turn has come: a step with every identifier assigned, or refused.
+//! Turns a change into a step with all identifiers assigned, or refuses it, just before it is
+//! applied.
 
 use std::sync::Arc;
 
@@ -19,10 +20,10 @@ use crate::table::TableSnapshot;
 use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 use crate::table::upsert::UpsertKeys;
 
-/// Records of this kind share one name space with the tables; the key is the folded name.
+/// Records of this kind share one namespace with the tables; the key is the folded name.
 const NAMED_RECORDS: &str = "view";
 
-/// Fails where a record is not what a transaction was made for.
+/// Fails if a record differs from the value that a transaction expects.
 pub(crate) fn check_expected(snapshot: &Snapshot, change: &Prepared) -> EngineResult<()> {
     let Prepared::Other(Change::Expect { kind, key, value }) = change else { return Ok(()) };
     if snapshot.record(kind, key) == value.as_deref() {
@@ -31,7 +32,7 @@ pub(crate) fn check_expected(snapshot: &Snapshot, change: &Prepared) -> EngineRe
     Err(EngineError::new(ErrorCode::Replan, format!("the record '{kind}' was changed")))
 }
 
-/// Completes a change: assigns identifiers, resolves symbols, refuses what cannot be.
+/// Completes a change: assigns identifiers, resolves symbols, refuses invalid changes.
 pub(crate) fn resolve(snapshot: &Snapshot, change: Prepared) -> EngineResult<Op> {
     refuse_damaged(snapshot, &change)?;
     match change {
@@ -82,7 +83,7 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
     })
 }
 
-/// The definition of a new table with its identifiers.
+/// Returns the definition of a new table with its identifiers.
 pub(crate) fn resolve_create(
     snapshot: &Snapshot,
     mut schema: TableSchema,
@@ -152,7 +153,7 @@ pub(crate) fn resolve_replace(
     Ok(schema)
 }
 
-/// A key is a column of the table, and the designated timestamp is one.
+/// Checks that each key is a column of the table, and that one is the designated timestamp.
 fn check_dedup_keys(schema: &TableSchema) -> EngineResult<()> {
     let is_column = |key: &u32| schema.columns.iter().any(|column| column.id == *key);
     let timed =
@@ -204,7 +205,7 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
             ),
         ));
     }
-    // Cells of a column that got another type meanwhile would be invisible.
+    // Cells of a column whose type changed meanwhile would be invisible.
     let still =
         |column: &&ColumnSchema| found.schema().columns.iter().any(|other| other.id == column.id);
     if let Some(gone) = staged.columns.iter().find(|column| !still(column)) {
@@ -227,7 +228,7 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
     Ok(Adopt { table, symbols, synced, segments })
 }
 
-/// What the time to live asks for after this step.
+/// Returns the step that drops partitions expired by the time to live, after `op`.
 pub(crate) fn expiry(snapshot: &Snapshot, op: &Op, by_clock: bool) -> Option<Op> {
     let adds = matches!(op, Op::Append(_) | Op::Adopt(_) | Op::ReplaceSchema(_));
     let table = snapshot.table_by_id(op.table().filter(|_| adds)?)?;
@@ -236,7 +237,7 @@ pub(crate) fn expiry(snapshot: &Snapshot, op: &Op, by_clock: bool) -> Option<Op>
     (!op.floors.is_empty()).then_some(Op::Partitions(op))
 }
 
-/// Refuses changes of damaged tables but those that remove rows or the table.
+/// Refuses changes of damaged tables, except those that remove rows or the table.
 fn refuse_damaged(snapshot: &Snapshot, work: &Prepared) -> EngineResult<()> {
     match work {
         Prepared::Skip(_) | Prepared::Other(Change::DropTable(_) | Change::Truncate(_)) => Ok(()),

@@ -1,14 +1,14 @@
-//! Which stretches of time the rows of a table changed in, and by which transaction: what a
-//! materialized view has to compute again.
+//! Time ranges in which the rows of a table changed, with the transactions: the ranges that a
+//! materialized view must recompute.
 //!
-//! A table is watched from a [`Watch`](crate::Change::Watch) on. Every step that changes its rows
-//! adds the stretches it touched, so that replaying the log yields the same; a checkpoint writes
-//! them with the other records. They are few: where there are too many, neighbours become one. A
-//! stretch may be longer than what was touched, never shorter.
+//! A table is watched after a [`Watch`](crate::Change::Watch). Every step that changes its rows
+//! adds the ranges it touched, so that replaying the log yields the same ranges. A checkpoint
+//! writes them with the other records. Their number is limited: beyond it, neighbours are joined. A
+//! range may be longer than the touched time, never shorter.
 //!
-//! Partitions that a time to live ended or a statement put away touch nothing: what was computed of
-//! them is kept. Where that was is a list of its own: what a view has there is not what the table
-//! would give now.
+//! Partitions that expired or that a statement removed touch nothing: results computed from them
+//! are kept. Their ranges are in a separate list, because there a view differs from what its query
+//! would return now.
 
 use tidemark_types::EngineResult;
 
@@ -23,50 +23,51 @@ use crate::table::records::{MATERIALIZED_RECORDS, TOUCHED_RECORDS};
 use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 use crate::table::time_range::Span;
 
-/// Stretches of a table, at most.
+/// Maximum number of ranges per table.
 const MAX_STRETCHES: usize = 1_024;
-/// Rows that one step adds are one stretch where no gap between them is longer than one part in so
-/// many of the time between the first and the last: so it adds no more than so many stretches.
+/// Rows added by one step form one range, unless a gap exceeds the time between the first and the
+/// last row divided by this. So a step adds at most this many ranges.
 const GAP_SHARE: i64 = 256;
 
-/// Bytes of a stretch in the record.
+/// Bytes of a range in the record.
 const STRETCH_BYTES: usize = 24;
-/// What records have before the stretches of versions that did not distinguish rows in order.
+/// Bytes before the ranges in records of versions that did not track whether rows were in order.
 const OLDER_HEAD_BYTES: usize = 16;
-/// The transaction of stretches that were put away, in records of these versions.
+/// Transaction number of removed ranges in records of these versions.
 const OLDER_GONE: u64 = 0;
 
-/// A stretch of time in which rows came, went or changed.
+/// A time range in which rows were added, removed or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TouchedStretch {
-    /// The first instant, in the unit of the designated timestamp.
+    /// First timestamp, in the unit of the designated timestamp.
     pub first: i64,
-    /// The last instant, which belongs to it.
+    /// Last timestamp, inclusive.
     pub last: i64,
-    /// The latest transaction that touched it.
+    /// Latest transaction that touched it.
     pub lsn: u64,
 }
 
-/// The stretches of a table that were touched.
+/// Touched time ranges of a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// All that came after this transaction is there.
+    /// All changes after this transaction are included.
     pub since: u64,
-    /// The latest transaction that touched the table since it is watched, or when that began.
+    /// Latest transaction that touched the table since it is watched, or the one that began
+    /// watching.
     pub last: u64,
-    /// The latest transaction after which rows that were there are others, or lie behind new ones:
-    /// those that came later were all added at the end.
+    /// Latest transaction that changed existing rows, or added rows before existing ones. All later
+    /// transactions only added rows at the end.
     pub disordered: u64,
-    /// Ascending, apart from each other.
+    /// Ascending and disjoint.
     pub stretches: Vec<TouchedStretch>,
-    /// Stretches whose rows were put away as whole partitions, by a statement or by a time to
-    /// live: ascending, apart from each other.
+    /// Ranges whose rows were removed as whole partitions, by a statement or a time to live.
+    /// Ascending and disjoint.
     pub retired: Vec<TouchedStretch>,
 }
 
 impl Touched {
-    /// What was touched after a transaction, ascending and apart; `None` where that is not known
-    /// any more.
+    /// Returns the ranges touched after a transaction, ascending and disjoint; `None` if they are
+    /// no longer known.
     #[must_use]
     pub fn after(&self, lsn: u64) -> Option<Vec<Span>> {
         if lsn < self.since {
@@ -76,8 +77,9 @@ impl Touched {
         Some(later.map(|stretch| (stretch.first, stretch.last)).collect())
     }
 
-    /// Where rows were put away, and nothing came or changed since then: what was computed of them
-    /// stays though they are gone. Where the touch is forgotten again, it is said to be gone.
+    /// Ranges whose rows were removed, and in which no row was added or changed since. Results
+    /// computed from the removed rows are kept. Once a later touch is forgotten, its range counts
+    /// as removed again.
     #[must_use]
     pub fn gone(&self) -> Vec<Span> {
         let mut gone = Vec::new();
@@ -96,7 +98,7 @@ impl Touched {
         gone
     }
 
-    /// Nothing, of a table that is looked at from a transaction on.
+    /// Starts without ranges, for a table watched from this transaction on.
     pub(super) fn from(lsn: u64) -> Self {
         Self { since: lsn, last: lsn, disordered: lsn, ..Self::default() }
     }
@@ -146,7 +148,7 @@ impl Touched {
     }
 }
 
-/// Puts a stretch in the place of what is known of its time; without a transaction it is cut out.
+/// Replaces what is known of a range; without a transaction, cuts the range out.
 fn put(stretches: &mut Vec<TouchedStretch>, (first, last): Span, lsn: Option<u64>) {
     let start = stretches.partition_point(|stretch| stretch.last < first);
     let end = stretches.partition_point(|stretch| stretch.first <= last).max(start);
@@ -164,7 +166,7 @@ fn put(stretches: &mut Vec<TouchedStretch>, (first, last): Span, lsn: Option<u64
     }
 }
 
-/// Makes one of the two stretches with the least time between them.
+/// Joins the two ranges with the smallest gap between them.
 fn join_nearest(stretches: &mut Vec<TouchedStretch>) {
     let gap = |pair: &[TouchedStretch]| pair[1].first.saturating_sub(pair[0].last);
     let nearest = stretches.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
@@ -176,13 +178,13 @@ fn join_nearest(stretches: &mut Vec<TouchedStretch>) {
 }
 
 impl Snapshot {
-    /// What was touched of a table; `None` where it is not watched.
+    /// Touched ranges of a table; `None` if it is not watched.
     #[must_use]
     pub fn touched(&self, table: TableId) -> Option<Touched> {
         Touched::decode(self.touched_record(table)?).ok()
     }
 
-    /// The same as it is kept: as long as the bytes are the same, nothing else was touched.
+    /// The same in encoded form: equal bytes mean that nothing else was touched.
     #[must_use]
     pub fn touched_record(&self, table: TableId) -> Option<&[u8]> {
         self.record(TOUCHED_RECORDS, &table.to_string())
@@ -193,7 +195,7 @@ impl Snapshot {
     }
 }
 
-/// Begins to watch a table, or forgets what was touched up to a transaction.
+/// Starts to watch a table, or forgets what was touched up to a transaction.
 pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: u64) {
     let known = snapshot.touched(table);
     let mut touched = known.unwrap_or_else(|| Touched::from(lsn));
@@ -201,19 +203,19 @@ pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: 
     snapshot.put_touched(table, &touched);
 }
 
-/// What a step does to the rows of a watched table.
+/// Changes of a step to the rows of a watched table.
 pub(crate) struct Touch {
-    /// Where rows come, go or change.
+    /// Ranges in which rows are added, removed or changed.
     spans: Vec<Span>,
     /// Whether it only adds rows at the end.
     in_order: bool,
-    /// Where rows are put away.
+    /// Ranges whose rows are removed as partitions.
     retires: Vec<Span>,
-    /// Where rows that were put away come back.
+    /// Ranges whose removed rows return.
     restores: Vec<Span>,
 }
 
-/// What a step will do to a watched table; before it is applied.
+/// Determines the changes of a step to a watched table, before it is applied.
 pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>> {
     let Some(id) = op.table() else { return Ok(None) };
     if snapshot.record(TOUCHED_RECORDS, &id.to_string()).is_none() {
@@ -233,7 +235,7 @@ pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>>
             touch.spans.clear();
             touch.in_order = true;
         }
-        // All its rows, wherever they are, are put away; a view is computed anew.
+        // All its rows are removed, in every range; a view is recomputed.
         Op::Truncate(_) if !is_materialized(snapshot, id) => {
             touch.spans.clear();
             touch.retires.extend(table.time_bounds());
@@ -245,7 +247,7 @@ pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>>
     Ok(Some(touch))
 }
 
-/// The time of whole partitions; of neighbours it is one stretch.
+/// Time ranges of whole partitions; adjacent partitions form one range.
 fn partitions(schema: &TableSchema, floors: &[i64]) -> Vec<Span> {
     let mut floors = floors.to_vec();
     floors.sort_unstable();
@@ -264,16 +266,16 @@ fn is_materialized(snapshot: &Snapshot, table: TableId) -> bool {
     snapshot.record(MATERIALIZED_RECORDS, &table.to_string()).is_some()
 }
 
-/// Whether rows in these stretches lie behind all that a table has. Rows of one instant are in the
-/// order in which they came, but those that replace others take their places.
+/// Whether rows in these ranges follow all existing rows of a table. Rows with equal timestamps are
+/// in arrival order, but rows that replace others take their positions.
 fn is_after(table: &TableSnapshot, spans: &[Span]) -> bool {
     let Some((_, last)) = table.time_bounds() else { return true };
     let first = spans.iter().map(|span| span.0).min().unwrap_or(i64::MAX);
     first > last || (first == last && table.schema().dedup_keys.is_empty())
 }
 
-/// The stretches of a table in which a step will make rows come, go or change; `None` for one that
-/// leaves rows alone.
+/// Returns the ranges in which a step will add, remove or change rows; `None` if it changes no
+/// rows.
 pub(super) fn spans_of(
     snapshot: &Snapshot,
     op: &Op,
@@ -287,7 +289,7 @@ pub(super) fn spans_of(
         Op::Truncate(_) => vec![(i64::MIN, i64::MAX)],
         Op::Partitions(op) if op.action == PartitionAction::DropDetached => Vec::new(),
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
-        // Large updates come as conversions: their cells are not looked at.
+        // Large updates arrive as conversions: their cells are not examined.
         Op::Convert(convert) => convert.parts.iter().map(|(floor, _)| whole(floor)).collect(),
         Op::Update(update) => {
             let parts = update.parts.iter().map(|part| (part.floor, part.rows.as_slice()));
@@ -309,7 +311,7 @@ pub(super) fn spans_of(
     Ok(Some(joined(spans)))
 }
 
-/// Notes what a step touched; after it was applied.
+/// Records the ranges touched by a step, after it was applied.
 pub(crate) fn note(snapshot: &mut Snapshot, op: &Op, touch: Option<Touch>, lsn: u64) {
     let (Some(id), Some(touch)) = (op.table(), touch) else { return };
     if touch.spans.is_empty() && touch.retires.is_empty() {
@@ -348,7 +350,7 @@ fn appended(table: &TableSnapshot, append: &Append) -> EngineResult<Vec<Span>> {
     Ok(spans)
 }
 
-/// The stretches of rows that are named by their places in their partitions.
+/// Time ranges of rows named by their positions in partitions.
 fn changed<'a>(
     table: &TableSnapshot,
     parts: impl Iterator<Item = (i64, &'a [(u64, u64)])>,
@@ -392,7 +394,7 @@ fn spans_of_rows(
     Ok(())
 }
 
-/// Ascending, and where they are many those that lie near each other made one.
+/// Sorts ranges; if there are many, joins those near each other.
 fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let (Some(first), Some(last)) = (spans.first(), spans.iter().map(|span| span.1).max()) else {
@@ -419,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_touch_takes_the_place_of_an_earlier_one() {
+    fn a_later_touch_replaces_an_earlier_one() {
         let mut touched = Touched::default();
         touched.add((0, 100), 1);
         touched.add((40, 60), 2);
@@ -445,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_known_until_it_is_touched_again() {
+    fn a_removed_range_is_reported_until_it_is_touched_again() {
         let mut touched = Touched::default();
         touched.add((30, 40), 1);
         put(&mut touched.retired, (20, 99), Some(2));
@@ -467,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn records_of_older_versions_are_read() {
+    fn records_of_older_versions_are_decoded() {
         let mut out = Encoder::default();
         out.u64(5);
         out.u64(9);
@@ -482,10 +484,10 @@ mod tests {
         assert_eq!(touched.after(5), Some(vec![(10, 19)]));
     }
 
-    /// Against a model that has one number for each instant: never less, and no more than the
-    /// model where there are few stretches.
+    /// Compares with a model of one number per timestamp: never less than the model, and no more if
+    /// there are few ranges.
     #[test]
-    fn random_touches_cover_what_was_touched() {
+    fn random_touches_match_the_model() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = |below: u64| {
             seed ^= seed << 13;
@@ -514,7 +516,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stretches_become_fewer_and_longer() {
+    fn too_many_ranges_are_joined_with_their_neighbours() {
         let mut touched = Touched::default();
         for number in 0..5_000_i64 {
             touched.add((number * 10, number * 10), number as u64 + 1);

@@ -1,4 +1,4 @@
-//! The changes of a followed table, one after the other.
+//! The sequence of changes of a followed table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,42 +17,43 @@ use crate::table::piece::Run;
 use crate::table::schema::TableId;
 use crate::table::time_range::{Span, TimeRange};
 
-/// Rows of small commits that are reported together, at most.
+/// Maximum number of rows of small commits that are reported together.
 const TOGETHER_ROWS: u64 = 64 << 10;
-/// Stretches of commits that are put together one by one; the record has at most as many.
+/// Maximum number of ranges collected from single commits; the record has at most as many.
 const MAX_SPANS: usize = 1_024;
 
-/// What comes after a position in the changes of a table.
+/// The next change after a position in the changes of a table.
 #[derive(Debug)]
 pub enum NextChange {
-    /// Nothing yet.
+    /// No change yet.
     Nothing,
-    /// It cannot be reported any more: the table was not followed then, or that future never came.
+    /// It can no longer be reported: the table was not followed then, or the position does not
+    /// exist.
     Lost,
-    /// Rows that were added.
+    /// Added rows.
     Added(AddedRows),
-    /// The rows of these stretches of time, ascending and apart, are now those of the snapshot.
+    /// The rows of these time ranges, ascending and disjoint, are now those of the snapshot.
     Touched(Vec<TimeRange>),
 }
 
-/// Rows that one commit or several added, in the order of the commits.
+/// Rows added by one or several commits, in commit order.
 #[derive(Debug)]
 pub struct AddedRows {
-    /// The last one's transaction.
+    /// Transaction of the last commit.
     pub txn: u64,
-    /// How many commits.
+    /// Number of commits.
     pub commits: usize,
-    /// How many rows.
+    /// Number of rows.
     pub rows: u64,
-    /// First and last instant; all time in a table without designated timestamp.
+    /// First and last timestamp; all time in a table without designated timestamp.
     pub bounds: (i64, i64),
-    /// The table with these rows alone.
+    /// The table with only these rows.
     pub table: Arc<TableSnapshot>,
 }
 
 impl Storage {
-    /// What follows the transaction `after` in the changes of a table, up to the snapshot. `alone`
-    /// lets commits not be reported together.
+    /// Returns the change after transaction `after` in a table, up to the snapshot. `alone` reports
+    /// each commit separately.
     pub fn next_change(
         &self,
         snapshot: &Snapshot,
@@ -86,8 +87,8 @@ impl Storage {
         Ok(NextChange::Touched(ranges_of(spans)))
     }
 
-    /// The next commits that only added rows, as many as go together; and what all of those in
-    /// memory touched, where none is missing.
+    /// Returns the next commits that only added rows and can be reported together. Also returns the
+    /// ranges that all commits in memory touched, unless some are missing.
     fn recent_commits(
         &self,
         snapshot: &Snapshot,
@@ -113,7 +114,7 @@ impl Storage {
     }
 }
 
-/// Collects commits whose rows, put together, come in the order of the commits.
+/// Collects commits whose combined rows are in commit order.
 struct Leading {
     commits: Vec<Arc<FollowedCommit>>,
     rows: u64,
@@ -145,8 +146,8 @@ impl Leading {
         }
     }
 
-    /// `changes`: whether something else than added rows follows. Then rows are reported as they
-    /// were added only where neither cells of other columns nor lost rows show through.
+    /// `changes`: whether other changes than added rows follow. Then added rows are reported only
+    /// if no cells of other columns and no lost rows can show in them.
     fn finish(self, changes: bool) -> Vec<Arc<FollowedCommit>> {
         let is_as_it_was = |commit: &Arc<FollowedCommit>| {
             !has_segments(commit) && commit.schema_version == self.schema_version
@@ -162,8 +163,8 @@ fn has_segments(commit: &FollowedCommit) -> bool {
     commit.added.iter().flatten().any(|added| matches!(added, Added::Segments(_)))
 }
 
-/// A table with the rows that commits added, and no others; `None` where a segment was merged with
-/// others since.
+/// Returns a table with only the rows that the commits added; `None` if a segment has been merged
+/// with others since.
 fn rows_of(
     table: &TableSnapshot,
     commits: &[Arc<FollowedCommit>],
@@ -201,7 +202,7 @@ fn rows_of(
     Ok(Some(TableSnapshot { hot, rows, ..table.without_rows() }))
 }
 
-/// Rows that one step added, cut at the borders of partitions.
+/// Splits the rows of one step at partition boundaries.
 fn runs_of(
     table: &TableSnapshot,
     rows: usize,
@@ -223,7 +224,7 @@ fn runs_of(
     Ok(cuts.into_iter().map(run).collect())
 }
 
-/// Ascending and apart.
+/// Sorts and joins the ranges.
 fn ranges_of(mut spans: Vec<Span>) -> Vec<TimeRange> {
     spans.sort_unstable();
     let mut ranges: Vec<TimeRange> = Vec::with_capacity(spans.len());

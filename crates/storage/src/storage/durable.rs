@@ -1,4 +1,4 @@
-//! What brings commits to the disk: flush and checkpoint, and what happens when a sync fails.
+//! Writes commits to disk: flush and checkpoint, and the handling of failed syncs.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,8 +16,8 @@ use crate::segment::Segment;
 use crate::snapshot::Snapshot;
 
 impl Storage {
-    /// Makes everything committed so far durable, whatever the commit mode. What a failed sync
-    /// took is written anew: when that fails, too, no writes are taken until it succeeds.
+    /// Makes everything committed so far durable, in every commit mode. Rewrites data lost by a
+    /// failed sync. If that fails too, writes are refused until it succeeds.
     pub fn flush(&self) -> EngineResult<()> {
         let flushed = {
             let mut writer = self.writer.lock();
@@ -42,8 +42,8 @@ impl Storage {
         }
     }
 
-    /// The kernel may have dropped pages of commits that were acknowledged: a checkpoint brings
-    /// them to other files.
+    /// The kernel may have dropped pages of acknowledged commits: a checkpoint writes them to other
+    /// files.
     fn mend(&self, cause: &EngineError) -> EngineResult<()> {
         let mended = self.checkpoint();
         if mended.is_err() {
@@ -60,24 +60,24 @@ impl Storage {
         self.suspended.lock().get_or_insert(error);
     }
 
-    /// Whether writes wait for a checkpoint.
+    /// Whether writes are refused until a checkpoint succeeds.
     pub(crate) fn is_suspended(&self) -> bool {
         self.suspended.lock().is_some()
     }
 
-    /// Writes everything that lives in memory to segments, and frees the log. Commits go on
-    /// meanwhile. On a full disk it takes the room that is kept for it.
+    /// Writes all in-memory rows to segments, and frees the log. Commits continue meanwhile. On a
+    /// full disk it uses the reserve.
     pub fn checkpoint(&self) -> EngineResult<()> {
         self.checkpoint_beside(true)
     }
 
-    /// Like [`Self::checkpoint`] on a disk with little room, for the crash tests.
+    /// Like [`Self::checkpoint`] with low disk space, for the crash tests.
     #[doc(hidden)]
     pub fn checkpoint_lean(&self) -> EngineResult<()> {
         self.try_checkpoint(true, true)
     }
 
-    /// A checkpoint that no generation before can take the place of.
+    /// A checkpoint without a previous generation as fallback.
     pub(crate) fn checkpoint_alone(&self) -> EngineResult<()> {
         self.checkpoint_beside(false)
     }
@@ -100,7 +100,7 @@ impl Storage {
         let mut generations = self.generations.lock();
         self.refuse_when_closed()?;
         let Some(frozen) = self.freeze(&generations)? else { return Ok(()) };
-        // What could not be synced is in none of the files that this checkpoint writes.
+        // None of the files that this checkpoint writes depends on a failed sync.
         let alone = !self.sync_frozen(&frozen) || !another;
         let numbers = Numbers(&self.next_file);
         let manifested = &generations.current.snapshot;
@@ -142,8 +142,8 @@ impl Storage {
         Ok(())
     }
 
-    /// Makes durable what was committed without. Answers whether the generation before and its
-    /// log are as durable as the new one then.
+    /// Syncs what was committed without a sync. Returns whether the previous generation and its log
+    /// are now as durable as the new one.
     fn sync_frozen(&self, frozen: &Frozen) -> bool {
         let skip = self.options.planted == Some(PlantedFault::SkipAdoptedSync);
         let adopted = skip || self.sync_adopted(&frozen.unsynced).is_ok();
@@ -157,7 +157,7 @@ impl Storage {
         adopted && logged
     }
 
-    /// Step 1 of a checkpoint. `None` when nothing happened since the last one.
+    /// Step 1 of a checkpoint. Returns `None` if nothing has changed since the last one.
     fn freeze(&self, generations: &Generations) -> EngineResult<Option<Frozen>> {
         let mut writer = self.writer.lock();
         let snapshot = self.snapshot();
@@ -197,7 +197,7 @@ impl Storage {
         let old = self.published.swap(Arc::new(running));
         old.pins.superseded(&old);
         let gone = gone.into_iter().filter(|file| !in_use.contains(file.path())).collect();
-        // The generation before still needs what this one does not name.
+        // The previous generation still needs the files that this one does not name.
         let doomed = match &generations.previous {
             Some(_) => std::mem::replace(&mut writer.kept, gone),
             None => gone.into_iter().chain(writer.kept.drain(..)).collect(),

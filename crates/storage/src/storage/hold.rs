@@ -1,4 +1,4 @@
-//! Writers of a table held back while one of them reads it to change it.
+//! Blocks the writers of a table while one of them reads it to change it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::mutation::change::{Change, CommitReceipt};
 use crate::storage::Storage;
 use crate::table::schema::TableId;
 
-/// While it lives, commits of others that touch the table wait. Readers do not.
+/// Blocks other commits that touch the table while it exists. Readers are not blocked.
 #[derive(Debug)]
 pub struct WriteHold {
     storage: Arc<Storage>,
@@ -20,7 +20,7 @@ impl WriteHold {
         &self.storage
     }
 
-    /// Commits past the hold.
+    /// Commits without waiting for this hold.
     pub fn commit(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         self.storage.commit_past_holds(changes)
     }
@@ -33,13 +33,13 @@ impl Drop for WriteHold {
 }
 
 impl Storage {
-    /// The tables whose writers wait for a change that reads them, in no order.
+    /// Tables whose writers wait for a change that reads them, in no particular order.
     pub fn held_tables(&self) -> Vec<TableId> {
         self.holds().list()
     }
 
-    /// Holds the table's other writers back, waiting for the present holder. A commit that
-    /// was under way may still happen: take the snapshot afterwards, and try again on `Replan`.
+    /// Blocks other writers of the table, after waiting for the current holder. A commit in
+    /// progress may still complete: take the snapshot afterwards, and retry on `Replan`.
     pub fn hold_writes(self: &Arc<Self>, table: TableId) -> WriteHold {
         self.holds().take(table);
         WriteHold { storage: Arc::clone(self), table }

@@ -1,4 +1,4 @@
-//! Opening a root.
+//! Opens a root.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -20,14 +20,14 @@ use crate::mutation::hold::Holds;
 use crate::options::{StorageOptions, Verify};
 use crate::recovery::{Recovered, recover};
 
-/// A start that replayed so many log files asks for a checkpoint. Each costs every later start a
-/// sync, and a server that is killed again and again adds one at each start.
+/// A start that replayed this many log files requests a checkpoint. Each file costs every later
+/// start a sync, and a server that is killed repeatedly adds one file per start.
 const MANY_LOGS: usize = 8;
 
 impl Storage {
-    /// Opens the root: takes its lock, creates it or recovers everything committed. Fails with
-    /// `RootLocked` when another process has it, with `Damaged` when a file does not hold what
-    /// was written.
+    /// Opens the root: takes its lock, and creates it or recovers everything committed. Fails with
+    /// `RootLocked` if another process holds the lock, and with `Damaged` if the content of a file
+    /// is not what was written.
     pub fn open(vfs: Arc<dyn Vfs>, options: StorageOptions) -> EngineResult<Arc<Self>> {
         let vfs = Disk::new(vfs, options.verify);
         let lock = vfs.lock(LOCK)?;
@@ -37,7 +37,7 @@ impl Storage {
             (recovered.next_log, recovered.next_file, recovered.obsolete_logs);
         let owed = recovered.owed;
         let replayed = snapshot.lsn > generations.current.snapshot.lsn;
-        // What was replayed from one file is: the next start would add another.
+        // A single replayed file is left in place; the next start would add another.
         let leaves_logs = replayed && recovered.replayed_logs > 1;
         let frees = !removed.is_empty() || recovered.owed.is_much() || leaves_logs;
         let holds_older = recovered.holds_older;
@@ -75,7 +75,7 @@ impl Storage {
         });
         storage.space.reserve(storage.vfs.system());
         if storage.options.verify == Verify::Open {
-            // Damage shows as that of its table.
+            // Damage is recorded with its table.
             storage.check(None)?;
         }
         if storage.options.background {

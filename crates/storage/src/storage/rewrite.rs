@@ -1,10 +1,10 @@
 //! CONVERT PARTITION: the same rows in other files.
 //!
-//! New files are written into the table's directory and synced, then one record puts them in
-//! place of everything the partitions held; a crash before it leaves files that nothing names.
-//! Writers of the table wait meanwhile, readers do not. Rows that come later lie in native
-//! segments beside the Parquet files and are merged on read; a Parquet file with updated rows
-//! becomes native at the next checkpoint.
+//! New files are written into the table's directory and synced. Then one record replaces the whole
+//! content of the partitions by them; a crash before it leaves files that nothing names. Writers of
+//! the table wait meanwhile, readers do not. Later rows are stored in native segments beside the
+//! Parquet files and merged on read. A Parquet file with updated rows becomes native at the next
+//! checkpoint.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,15 +28,15 @@ use crate::table::partition::Partition;
 use crate::table::piece::Piece;
 use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 
-/// Rows encoded at a time.
+/// Rows encoded per batch.
 const BATCH_ROWS: usize = 64 << 10;
-/// A commit that was under way when writers were held back may come between; few are.
+/// Maximum attempts: commits in progress when writers were blocked may interfere, but they are few.
 const ATTEMPTS: usize = 4;
 
 impl Storage {
-    /// Puts the partitions that start at `floors` into files of another format, all of them or
-    /// none; those that are in it already stay. Fails with `InvalidValue` when there is no such
-    /// partition.
+    /// Converts the partitions that start at `floors` to another format, all of them or none.
+    /// Partitions that already have this format stay. Fails with `InvalidValue` if a partition does
+    /// not exist.
     pub fn convert_partitions(
         self: &Arc<Self>,
         table: TableId,
@@ -54,8 +54,7 @@ impl Storage {
         Err(EngineError::new(ErrorCode::Replan, "the table was changed meanwhile: try again"))
     }
 
-    /// Writes a partition to other files of the format. Fails with `Replan` where it was changed
-    /// meanwhile.
+    /// Rewrites a partition in this format. Fails with `Replan` if it was changed meanwhile.
     pub(crate) fn rewrite_partition(
         self: &Arc<Self>,
         table: TableId,
@@ -66,7 +65,7 @@ impl Storage {
         self.try_convert(table, &BTreeSet::from([floor]), to, true)
     }
 
-    /// `anew` writes also what has the format already.
+    /// `anew` also rewrites partitions that already have the format.
     fn try_convert(
         &self,
         table: TableId,
@@ -191,11 +190,11 @@ impl Storage {
     }
 }
 
-/// A partition's rows in their order.
+/// Rows of a partition in their order.
 pub(crate) struct Rows {
     pieces: Vec<Piece>,
     order: Vec<Stretch>,
-    /// Timestamps of each piece; none without a designated timestamp.
+    /// Timestamps of each run and segment; empty without a designated timestamp.
     times: Vec<arrow_buffer::ScalarBuffer<i64>>,
 }
 
@@ -216,7 +215,7 @@ impl Rows {
         Ok(Self { pieces, order, times })
     }
 
-    /// What a manifest says of a file with these rows.
+    /// Returns the manifest entry of a file with these rows.
     fn described(
         &self,
         name: String,
@@ -228,7 +227,7 @@ impl Rows {
         SegmentMeta { name, file_len, footer_crc, rows, bounds: self.bounds(order), lsn: 0 }
     }
 
-    /// The rows from `first` to before `end`, counted in their order.
+    /// Returns the rows from `first` to before `end`, counted in their order.
     pub(crate) fn between(&self, first: u64, end: u64) -> Vec<Stretch> {
         let mut at = 0;
         let mut between = Vec::new();

@@ -1,5 +1,5 @@
-//! How room comes back: what is dropped asks for a checkpoint, the generation before the current
-//! manifest is let go of, and closing takes no longer than it may.
+//! Frees disk space: dropped data requests a checkpoint, and the previous generation is given up.
+//! Also closes the storage within a time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,12 +17,12 @@ use crate::options::CommitMode;
 use crate::state::context::Owed;
 use crate::table::schema::TableId;
 
-/// How long, and how often, what frees room is tried again on a full disk: writes that were under
-/// way fail there, and give back what they have taken.
+/// How long, and how often, a transaction that frees space is retried on a full disk. Meanwhile
+/// other writes in progress fail and release their space.
 const PATIENCE: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
-/// What frees room has to be logged, and even the reserve is too small for that.
+/// Error when even the reserve is too small to log a transaction that frees space.
 fn no_room_to_free(bytes: usize) -> EngineError {
     let kib = bytes.div_ceil(1024);
     let message =
@@ -34,7 +34,7 @@ fn no_room_to_free(bytes: usize) -> EngineError {
 }
 
 impl Storage {
-    /// Writes a group to the log. One that frees room may take what is kept for it.
+    /// Writes a group to the log. A group that frees space may use the reserve.
     pub(super) fn write_group(
         &self,
         writer: &mut Writer,
@@ -57,22 +57,22 @@ impl Storage {
         }
     }
 
-    /// The next checkpoint is to write this anew as well.
+    /// Adds data that the next checkpoint must rewrite.
     pub(super) fn owe(&self, writer: &mut Writer, owed: Owed) {
         writer.owed.dead_bytes += owed.dead_bytes;
         writer.owed.rewrite_bytes += owed.rewrite_bytes;
         self.space.promise(owed.rewrite_bytes);
     }
 
-    /// A checkpoint that was to write this anew failed.
+    /// Adds the rewrites of a failed checkpoint again, for the next one.
     pub(super) fn still_owe(&self, owed: Owed) {
         let mut writer = self.writer.lock();
         writer.owed.dead_bytes += owed.dead_bytes;
         writer.owed.rewrite_bytes += owed.rewrite_bytes;
     }
 
-    /// A checkpoint would free something: the storage's thread sees to it, at once where there is
-    /// little room.
+    /// Records that a checkpoint would free space. The background thread runs it, immediately if
+    /// disk space is low.
     pub(super) fn note_freed(&self) {
         if self.options.background {
             let low = self.space.is_low(self.vfs.system());
@@ -84,16 +84,16 @@ impl Storage {
         }
     }
 
-    /// Files of these tables may hold invisible data: the storage's thread looks.
+    /// Tells the background thread that files of these tables may hold invisible data.
     pub(crate) fn note_shrinks(&self, tables: impl IntoIterator<Item = TableId>) {
         if self.options.background {
             self.background.wanted.lock().shrinks.extend(tables);
         }
     }
 
-    /// Removes the files of a write that failed. Where the record that names them was to be
-    /// `logged`, and may be in the log after a failure of the disk, they stay until a checkpoint
-    /// has taken that log's place.
+    /// Removes the files of a failed write. Exception: if the record that names them was to be
+    /// `logged`, a disk error leaves open whether it is in the log. Then the files stay until a
+    /// checkpoint replaces that log.
     pub(crate) fn give_up_files(
         &self,
         paths: impl Iterator<Item = String>,
@@ -120,24 +120,24 @@ impl Storage {
         &self.space
     }
 
-    /// Whether there is too little room to write what grows.
+    /// Whether too little space is free for writes that grow data.
     pub(crate) fn is_low(&self) -> bool {
         self.space.is_low(self.vfs.system())
     }
 
-    /// Since when a checkpoint would free something.
+    /// Since when a checkpoint would free disk space, if it would.
     pub(crate) fn frees_since(&self) -> Option<Instant> {
         self.background.wanted.lock().frees
     }
 
-    /// Whether files are held for the generation before the current manifest alone.
+    /// Whether files are kept only for the previous generation.
     pub(crate) fn holds_older(&self) -> bool {
         self.holds_older.load(Ordering::Relaxed)
     }
 
-    /// Writes a manifest that says what the current one says, which becomes the generation before
-    /// it: all that only the older one needed is free, files and log. Does nothing where there is
-    /// no older one.
+    /// Writes a manifest with the content of the current one, which becomes the previous
+    /// generation. This frees the files and log that only the older generation needed. Does nothing
+    /// if no older generation exists.
     pub fn advance_generations(&self) -> EngineResult<()> {
         let done = match self.try_advance() {
             Err(error)
@@ -182,21 +182,21 @@ impl Storage {
         Ok(())
     }
 
-    /// Checkpoints and releases the root, also when it fails. Later calls fail with `Closed`.
-    /// Fails with `ReadOnly` after a failure: what was not durable then may be lost.
+    /// Checkpoints and releases the root, even if the checkpoint fails. Later calls fail with
+    /// `Closed`. Fails with `ReadOnly` after a failure: data that was not durable then may be lost.
     pub fn close(&self) -> EngineResult<()> {
         self.close_until(None).map(drop)
     }
 
-    /// The same, in about so much time: a checkpoint that takes longer is given up, and the log,
-    /// which is as durable as the commit mode says, brings its rows at the next start. Answers
-    /// whether there was one.
+    /// Closes in approximately this time: a slower checkpoint is aborted. The next start then
+    /// recovers the rows from the log, which is as durable as the commit mode requires. Returns
+    /// whether the checkpoint completed.
     pub fn close_within(&self, time: Duration) -> EngineResult<bool> {
         self.close_until(Some(Instant::now() + time))
     }
 
     fn close_until(&self, ends: Option<Instant>) -> EngineResult<bool> {
-        // Also that of the storage's thread, which may be under way.
+        // Also limits a checkpoint in progress on the background thread.
         *self.ends.lock() = ends;
         let done = match self.refuse_when_closed() {
             Ok(()) => self.last_checkpoint(),
@@ -214,14 +214,14 @@ impl Storage {
         match self.checkpoint() {
             Ok(()) => {
                 if self.options.background && self.holds_older() && !self.is_late() {
-                    // What cannot be freed now is at the next start.
+                    // Space that cannot be freed now is freed at the next start.
                     let _ = self.advance_generations();
                 }
                 Ok(true)
             }
             Err(error) if matches!(error.code, ErrorCode::Cancelled | ErrorCode::DiskFull) => {
                 self.refuse_writes()?;
-                // `nosync` promises nothing that has to be waited for.
+                // `nosync` promises no durability to wait for.
                 let late = error.code == ErrorCode::Cancelled;
                 if !(late && self.options.commit_mode == CommitMode::NoSync) {
                     self.flush_locked(&mut self.writer.lock())?;
@@ -232,7 +232,7 @@ impl Storage {
         }
     }
 
-    /// Whether a checkpoint should end unfinished.
+    /// Whether a checkpoint should stop unfinished.
     pub(super) fn is_late(&self) -> bool {
         self.ends.lock().is_some_and(|ends| Instant::now() >= ends)
     }

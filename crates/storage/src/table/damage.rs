@@ -1,9 +1,9 @@
-//! Damage: what is known to be wrong with a table, and what may still be done with it.
+//! Damage: known defects of a table, and the operations that remain possible.
 //!
-//! A damaged table refuses every change but those that remove the damage. What is wrong with a
-//! file is known by the file's own owner (segment, dictionary) and found again whenever it is
-//! read; what a lost log record would have said is nowhere else, so it is a durable record of
-//! its own, kept until the table is dropped.
+//! A damaged table refuses every change except those that remove the damage. The owner of a file
+//! (segment, dictionary) records the file's damage, and finds it again whenever the file is read.
+//! The content of a lost log record exists nowhere else, so the loss is a durable record, kept
+//! until the table is dropped.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -13,19 +13,19 @@ use crate::table::TableSnapshot;
 use crate::table::records::LOST_RECORDS;
 use crate::table::schema::TableId;
 
-/// Something that is not as it was written.
+/// Data that differs from what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The table's identifier; 0 when it concerns no table.
+    /// Identifier of the table; 0 if no table is affected.
     pub table_id: TableId,
-    /// The table's name; its number where its definition is lost; empty without a table.
+    /// Name of the table; its number if its definition is lost; empty if no table is affected.
     pub table: String,
-    /// The file and what is wrong with it.
+    /// The file and its damage.
     pub what: String,
 }
 
 impl TableSnapshot {
-    /// The first thing known to be wrong with the table's files.
+    /// First known damage of the table's files.
     fn damaged_file(&self) -> Option<EngineError> {
         if !is_suspect() {
             return None;
@@ -41,8 +41,8 @@ impl TableSnapshot {
 }
 
 impl Snapshot {
-    /// What is known to be wrong with a table; `None` for a sound one. A table counts as sound
-    /// until something of it is read: a full check reads everything.
+    /// Known damage of a table; `None` for an intact one. A table counts as intact until damaged
+    /// data is read: a full check reads everything.
     pub fn damage(&self, table: &TableSnapshot) -> Option<Damage> {
         let schema = table.schema();
         let lost = self.record(LOST_RECORDS, &schema.id.to_string());
@@ -53,7 +53,7 @@ impl Snapshot {
         Some(Damage { table_id: schema.id, table: schema.name.clone(), what })
     }
 
-    /// Everything known to be wrong, by table.
+    /// All known damage, by table.
     pub fn damages(&self) -> Vec<Damage> {
         let mut found: Vec<Damage> = self.tables().filter_map(|t| self.damage(t)).collect();
         for (key, what) in self.records(LOST_RECORDS) {
@@ -67,7 +67,7 @@ impl Snapshot {
         found
     }
 
-    /// Notes that a transaction of the table is lost. The first note stays.
+    /// Records that a transaction of the table is lost. The first record is kept.
     pub(crate) fn note_lost(&mut self, table: TableId, what: &str) {
         let key = table.to_string();
         if self.record(LOST_RECORDS, &key).is_none() {

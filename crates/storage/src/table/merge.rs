@@ -1,4 +1,4 @@
-//! Merging time-ordered sources: which rows come in which order. Touches timestamps only.
+//! Merges time-ordered sources into a row order. Reads only timestamps.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,8 +6,8 @@ use std::collections::binary_heap::PeekMut;
 
 pub(crate) use tidemark_kernels::Stretch;
 
-/// The order of all rows of `sources`, each ascending. Among equal timestamps the earlier source
-/// comes first, so sources given in the order of their arrival keep it.
+/// Returns the order of all rows of `sources`, each ascending. Among equal timestamps the earlier
+/// source comes first, so sources in arrival order keep that order.
 pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
     let mut heads: BinaryHeap<Reverse<(i64, usize)>> = sources
         .iter()
@@ -23,13 +23,13 @@ pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
         let next = heads.peek_mut();
         let len = match next.as_deref() {
             None => rest.len(),
-            // Rows equal to the next head go first only when this source arrived first.
+            // Rows equal to the next head precede it only if this source arrived first.
             Some(&Reverse((next, other))) if source < other => gallop(rest, |ts| ts <= next),
             Some(&Reverse((next, _))) => gallop(rest, |ts| ts < next),
         };
         positions[source] += len;
         current = match (rest.get(len), next) {
-            // It takes the place of the next head, which sinks it to where it belongs.
+            // Replaces the next head; the heap then sinks it to its position.
             (Some(&ts), Some(mut head)) => {
                 let Reverse((_, next)) = std::mem::replace(&mut *head, Reverse((ts, source)));
                 Some(next)
@@ -45,7 +45,7 @@ pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
     order
 }
 
-/// Number of leading rows for which `holds` is true; it is true for a prefix.
+/// Number of leading rows for which `holds` is true; it must be true for a prefix.
 fn gallop(rows: &[i64], holds: impl Fn(i64) -> bool) -> usize {
     let mut bound = 1;
     while bound < rows.len() && holds(rows[bound]) {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_arrival_order_among_equals() {
+    fn merge_keeps_arrival_order_of_equal_timestamps() {
         let first: &[i64] = &[1, 5, 5, 9];
         let second: &[i64] = &[0, 5, 9, 12];
         let order = merge_order(&[first, second]);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn agrees_with_a_stable_sort() {
+    fn merge_equals_a_stable_sort() {
         let mut seed = 7_u64;
         let mut random = |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,4 +1,4 @@
-//! A table as one snapshot sees it, and the slices a scan reads.
+//! A table in one snapshot, and the slices that a scan reads.
 
 pub(crate) mod damage;
 pub(crate) mod merge;
@@ -31,46 +31,47 @@ use crate::table::schema::TableSchema;
 use crate::table::symbols::SymbolDictionary;
 use crate::table::time_range::TimeRange;
 
-/// Bits of a row's identifier that count the rows of a partition; the others count partitions.
+/// Bits of a row identifier that hold the row number within a partition; the others hold the
+/// partition.
 const ROW_BITS: u32 = 40;
 
 fn row_id(partition: usize, row: u64) -> i64 {
     ((partition as i64) << ROW_BITS) | row as i64
 }
 
-/// A row's partition and its place in it.
+/// Partition of a row and its position in the partition.
 pub(crate) fn place_of(row_id: i64) -> (usize, u64) {
     ((row_id >> ROW_BITS) as usize, (row_id & ((1 << ROW_BITS) - 1)) as u64)
 }
 
-/// What a table's rows mean: shared by all slices of a snapshot.
+/// Interpretation of a table's rows: shared by all slices of a snapshot.
 #[derive(Debug, Clone)]
 pub(crate) struct TableHead {
     pub(crate) schema: Arc<TableSchema>,
     /// Dictionaries of the symbol columns, by column identifier.
     pub(crate) symbols: HashMap<u32, Arc<SymbolDictionary>>,
-    /// The identifier the next new column gets.
+    /// Identifier of the next new column.
     pub(crate) next_column: u32,
 }
 
 /// All partitions in time order.
 type PartitionList = Arc<Vec<(i64, Arc<Partition>)>>;
 
-/// A partition's first instant and its content.
+/// Partitions by their start timestamps.
 pub(crate) type PartitionMap = BTreeMap<i64, Arc<Partition>>;
 
-/// A table as one snapshot sees it.
+/// A table in one snapshot.
 #[derive(Debug, Clone)]
 pub struct TableSnapshot {
     pub(crate) head: Arc<TableHead>,
     /// Partitions as the last checkpoint or bulk write left them.
     pub(crate) cold: Arc<PartitionMap>,
-    /// Partitions changed by small commits since; they hide the cold ones. Few, so that a commit
-    /// copies few, however many partitions the table has.
+    /// Partitions changed by small commits since; they hide the cold ones. They are few, so that a
+    /// commit copies few, however many partitions the table has.
     pub(crate) hot: PartitionMap,
-    /// Partitions that are kept and not seen.
+    /// Partitions that are kept but invisible.
     pub(crate) detached: Arc<PartitionMap>,
-    /// Rows of all pieces, with those that later ones replace.
+    /// Rows of all runs and segments, including rows that later ones replace.
     pub(crate) rows: u64,
     pub(crate) listed: OnceLock<PartitionList>,
 }
@@ -87,7 +88,7 @@ impl TableSnapshot {
         }
     }
 
-    /// The same table with no rows.
+    /// Returns the same table without rows.
     #[must_use]
     pub fn without_rows(&self) -> Self {
         Self {
@@ -105,15 +106,15 @@ impl TableSnapshot {
         &self.head.schema
     }
 
-    /// Number of rows. With DEDUP keys it reads the keys where pieces overlap since the last
-    /// checkpoint; otherwise it is known.
+    /// Number of rows. With DEDUP keys it reads the keys where runs and segments overlap since the
+    /// last checkpoint; otherwise the number is known.
     pub fn row_count(&self) -> EngineResult<u64> {
         let timestamp = self.schema().timestamp_column();
         let replaced = self.hot.values().map(|partition| partition.replaced(timestamp));
         Ok(self.rows - replaced.sum::<EngineResult<u64>>()?)
     }
 
-    /// First and last designated timestamp; `None` when there is no row or no such column.
+    /// First and last designated timestamp; `None` without rows or without such a column.
     pub fn time_bounds(&self) -> Option<(i64, i64)> {
         self.schema().timestamp?;
         let partitions = self.partitions();
@@ -122,8 +123,8 @@ impl TableSnapshot {
         Some((first.0, last.1))
     }
 
-    /// All rows, as slices that follow each other in time (in arrival where there is no
-    /// designated timestamp). Rows with equal timestamps keep the order of their arrival.
+    /// Returns all rows as slices in time order, or in arrival order without a designated
+    /// timestamp. Rows with equal timestamps keep their arrival order.
     pub fn slices(&self) -> EngineResult<Vec<Slice>> {
         let mut slices = Vec::new();
         for (ordinal, (_, partition)) in self.partitions().iter().enumerate() {
@@ -136,7 +137,7 @@ impl TableSnapshot {
         Ok(slices)
     }
 
-    /// The rows of all detached partitions.
+    /// Returns the rows of all detached partitions.
     pub fn detached_slices(&self) -> EngineResult<Vec<Slice>> {
         let mut slices = Vec::new();
         for partition in self.detached.values() {
@@ -146,14 +147,14 @@ impl TableSnapshot {
         Ok(slices)
     }
 
-    /// The rows within `ranges`, which are ascending and disjoint. Other partitions and pieces
-    /// are not touched. Without a designated timestamp all rows are returned.
+    /// Returns the rows within `ranges`, which are ascending and disjoint. Reads no other
+    /// partitions, runs or segments. Without a designated timestamp all rows are returned.
     pub fn slices_in(&self, ranges: &[TimeRange]) -> EngineResult<Vec<Slice>> {
         let Some(timestamp) = self.schema().timestamp_column() else { return self.slices() };
         let mut slices = Vec::new();
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else { return Ok(slices) };
         let partitions = self.partitions();
-        // Of a thousand partitions those before and after are not even looked at.
+        // Skips partitions before and after the ranges by binary search.
         let start = partitions.partition_point(|(floor, _)| *floor <= first.lo).saturating_sub(1);
         let end = partitions.partition_point(|(floor, _)| *floor < last.hi).max(start);
         for (ordinal, (floor, partition)) in (start..).zip(&partitions[start..end]) {
@@ -170,13 +171,13 @@ impl TableSnapshot {
         Ok(slices)
     }
 
-    /// The latest transaction that added rows; `None` when it has none.
+    /// Latest transaction that added rows; `None` without rows.
     pub fn last_transaction(&self) -> Option<u64> {
         self.partitions().iter().map(|(_, partition)| partition.last_lsn()).max()
     }
 
-    /// The transactions that its pieces came with, oldest first: those that a checkpoint or a
-    /// merge has put together count as the latest of them.
+    /// Transactions of its runs and segments, oldest first. Transactions that a checkpoint or a
+    /// merge combined count as the latest of them.
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         let mut found: BTreeMap<u64, TransactionInfo> = BTreeMap::new();
         for (_, partition) in self.partitions().iter() {
@@ -191,13 +192,13 @@ impl TableSnapshot {
         found.into_values().collect()
     }
 
-    /// The dictionary of a symbol column, by its position.
+    /// Returns the dictionary of a symbol column, by its position.
     pub fn symbols(&self, column: usize) -> EngineResult<Arc<SymbolDictionary>> {
         self.head.symbols(column).map(Arc::clone)
     }
 
-    /// Partitions with rows: name, first and last timestamp, rows. Where a damaged file hides what
-    /// DEDUP keys replace, the replaced rows are counted.
+    /// Partitions with rows: name, first and last timestamp, rows. If a damaged file hides the rows
+    /// that DEDUP keys replace, the replaced rows are counted.
     pub fn partition_list(&self) -> Vec<PartitionInfo> {
         self.partitions().iter().filter_map(|(f, p)| self.partition_info(*f, p)).collect()
     }
@@ -243,7 +244,7 @@ impl TableSnapshot {
         self.hot.get(&floor).or_else(|| self.cold.get(&floor))
     }
 
-    /// Whether both show the very same pieces under the same definition.
+    /// Whether both have identical runs and segments under the same definition.
     pub(crate) fn same_content(&self, other: &Self) -> bool {
         let same_maps = |a: &PartitionMap, b: &PartitionMap| {
             let pairs = || a.iter().zip(b.iter());
@@ -255,13 +256,13 @@ impl TableSnapshot {
             && same_maps(&self.detached, &other.detached)
     }
 
-    /// All partitions that are kept, seen or detached.
+    /// All kept partitions, visible or detached.
     pub(crate) fn kept_partitions(&self) -> Vec<Arc<Partition>> {
         let seen = self.partitions();
         seen.iter().map(|(_, partition)| partition).chain(self.detached.values()).cloned().collect()
     }
 
-    /// What is kept under this first instant, seen or detached.
+    /// Partitions with this start timestamp, visible or detached.
     pub(crate) fn kept_at(&self, floor: i64) -> Vec<Arc<Partition>> {
         self.partition(floor).into_iter().chain(self.detached.get(&floor)).cloned().collect()
     }
@@ -274,7 +275,7 @@ impl TableSnapshot {
         );
     }
 
-    /// A fragment whose first row has the identifier `row`.
+    /// Returns the slice of a fragment whose first row has the identifier `row`.
     fn slice(&self, fragment: &Fragment, row: i64) -> Slice {
         Slice {
             head: Arc::clone(&self.head),
@@ -321,14 +322,14 @@ impl TableHead {
     }
 }
 
-/// What is left of a transaction in a table.
+/// Remaining rows of a transaction in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransactionInfo {
-    /// Its number.
+    /// Number of the transaction.
     pub lsn: u64,
-    /// First and last designated timestamp; zeros without one.
+    /// First and last designated timestamp; zeros without such a column.
     pub bounds: (i64, i64),
-    /// Rows, those that later ones replaced included.
+    /// Number of rows, including rows that later ones replaced.
     pub rows: u64,
 }
 
@@ -337,7 +338,7 @@ pub struct TransactionInfo {
 pub struct PartitionInfo {
     /// `2024-01-31`, `default`.
     pub name: String,
-    /// First instant of the partition in the timestamp's unit; the smallest integer for NONE.
+    /// Start of the partition in the timestamp's unit; the smallest integer for NONE.
     pub floor: i64,
     /// First and last timestamp.
     pub bounds: (i64, i64),
@@ -345,19 +346,19 @@ pub struct PartitionInfo {
     pub rows: u64,
     /// Number of segments, on disk.
     pub segments: usize,
-    /// Number of sorted runs, in memory until the next checkpoint.
+    /// Number of sorted runs, which stay in memory until the next checkpoint.
     pub runs: usize,
-    /// The most segments and runs that hold rows of one time: readers merge them there.
+    /// Maximum number of segments and runs that overlap at one time, where readers merge them.
     pub overlap: usize,
     /// Bytes of the segments.
     pub disk_bytes: u64,
-    /// Whether rows of it lie in Parquet files.
+    /// Whether some of its rows are in Parquet files.
     pub parquet: bool,
-    /// Length of its Parquet files, bytes.
+    /// Bytes of its Parquet files.
     pub parquet_bytes: u64,
 }
 
-/// Consecutive rows of a table that lie together.
+/// Consecutive rows of a table that are stored together.
 #[derive(Debug, Clone)]
 pub struct Slice {
     head: Arc<TableHead>,
@@ -374,7 +375,7 @@ impl Slice {
         self.rows.len()
     }
 
-    /// Whether its cells are read where they lie, one as well as many.
+    /// Whether its cells are read in place, so that single cells are as cheap as many.
     pub fn is_plain(&self) -> bool {
         !matches!(&self.piece, Piece::Segment(segment) if segment.is_parquet())
     }
@@ -389,15 +390,15 @@ impl Slice {
         self.bounds
     }
 
-    /// Identifiers of the rows, valid in this snapshot alone: for [`Update`](crate::Update).
+    /// Identifiers of the rows, valid only in this snapshot: for [`Update`](crate::Update).
     pub fn row_ids(&self, rows: Range<usize>) -> Int64Array {
         let first = self.first_row + rows.start as i64;
         Int64Array::from_iter_values(first..first + rows.len() as i64)
     }
 
-    /// Cells of the columns at these positions of the schema, for `rows` counted from the start
-    /// of the slice. The position after the last column means the rows' identifiers.
-    /// Nothing is copied.
+    /// Returns the columns at these positions of the schema, for `rows` relative to the start of
+    /// the slice. The position after the last column selects the row identifiers. Nothing is
+    /// copied.
     pub fn columns(&self, projection: &[usize], rows: Range<usize>) -> EngineResult<Vec<ArrayRef>> {
         if rows.start > rows.end || rows.end > self.rows() {
             return Err(EngineError::internal(format!(
@@ -426,15 +427,15 @@ impl Slice {
                 debug_assert_eq!(column.sql_type, SqlType::Symbol);
                 let values = self.head.symbols(index)?.sound()?;
                 let array = keys.dictionary(values);
-                // The transaction that brought the symbol is lost, or the file is not what it was.
+                // The transaction that added the symbol is lost, or the file is damaged.
                 let lost = |error| damaged(&format!("column '{}'", column.name), error);
                 Ok(Arc::new(array.map_err(lost)?))
             }
         }
     }
 
-    /// The least and greatest numbers of a column, for blocks of `rows`, counted from the start of
-    /// the slice; `None` where nothing is known.
+    /// Minimum and maximum of a column for blocks of `rows`, relative to the start of the slice;
+    /// `None` if nothing is known.
     pub fn zones(
         &self,
         column: usize,
@@ -450,9 +451,9 @@ impl Slice {
         Some(zones)
     }
 
-    /// The last of `rows`, counted from the start of the slice, in which a symbol column has one of
-    /// `keys`, as far as that is known. Its reader looks through `step` rows next where it is not:
-    /// what is often looked for becomes known.
+    /// Returns the last of `rows` in which a symbol column has one of `keys`, as far as it is
+    /// known. Rows are relative to the start of the slice. If the row is unknown, the reader
+    /// searches `step` rows next; rows that are often searched for become known.
     pub fn last_row(
         &self,
         column: usize,
@@ -473,7 +474,7 @@ impl Slice {
         }
     }
 
-    /// The designated timestamps of all rows, ascending.
+    /// Designated timestamps of all rows, ascending.
     pub fn timestamps(&self) -> EngineResult<ScalarBuffer<i64>> {
         let timestamp = self.head.schema.timestamp_column();
         let timestamp =

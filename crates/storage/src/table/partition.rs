@@ -1,5 +1,5 @@
-//! One partition of a table: its pieces in the order of their arrival, and the time-ordered view
-//! of them that readers get.
+//! One partition of a table: its runs and segments in arrival order, and the time-ordered view that
+//! readers get.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -15,16 +15,17 @@ use crate::table::piece::{Merged, Piece, Run, order_of};
 use crate::table::schema::{ColumnSchema, TableSchema};
 use crate::table::upsert::UpsertKeys;
 
-/// A stretch of one piece at least this long is read in place; shorter ones are copied together.
+/// A range of at least this many rows of one run or segment is read in place; shorter ones are
+/// copied together.
 const READ_IN_PLACE_ROWS: usize = 4_096;
-/// Rows copied together at most, so that a reader of few rows does not merge a whole partition.
+/// Maximum rows copied together, so that a reader of few rows does not merge a whole partition.
 const MERGED_ROWS: usize = 256 << 10;
 
-/// Rows of a commit that make a run of their own: to copy them with others takes longer than to
-/// read one run more.
+/// Rows of a commit that form a separate run: copying them together with others takes longer than
+/// reading one more run.
 const LONG_RUN_ROWS: usize = 64 << 10;
 
-/// Consecutive rows of a piece, part of a partition's time order.
+/// Consecutive rows of a run or segment, in a partition's time order.
 #[derive(Debug, Clone)]
 pub(crate) struct Fragment {
     pub(crate) piece: Piece,
@@ -38,15 +39,15 @@ impl Fragment {
     }
 }
 
-/// A partition. Immutable: a change makes a new one that shares the pieces.
+/// A partition. Immutable: a change creates a new one that shares the runs and segments.
 #[derive(Debug, Default)]
 pub(crate) struct Partition {
-    /// Segments, in the order of their arrival.
+    /// Segments, in arrival order.
     pub(crate) segments: Vec<Arc<Segment>>,
-    /// Memory runs, in the order of their arrival.
+    /// In-memory runs, in arrival order.
     pub(crate) runs: Vec<Arc<Run>>,
-    /// The latest transaction since the start that changed rows or cells of it. A checkpoint,
-    /// which only moves them, keeps it.
+    /// Latest transaction since the start that changed its rows or cells. A checkpoint keeps this
+    /// number, because it only moves rows.
     pub(crate) changed: u64,
     view: OnceLock<Arc<[Fragment]>>,
 }
@@ -56,47 +57,47 @@ impl Partition {
         Self { segments, runs, changed, view: OnceLock::new() }
     }
 
-    /// All pieces in the order of their arrival.
+    /// All runs and segments in arrival order.
     pub(crate) fn pieces(&self) -> Vec<Piece> {
         let segments = self.segments.iter().map(|s| Piece::Segment(Arc::clone(s)));
         let runs = self.runs.iter().map(|run| Piece::Run(Arc::clone(run)));
         let mut pieces: Vec<Piece> = segments.chain(runs).collect();
-        // Stable: the segments of one transaction stay in their order.
+        // Stable: segments of one transaction keep their order.
         pieces.sort_by_key(Piece::lsn);
         pieces
     }
 
-    /// Rows of all pieces but those that were deleted, with those that later ones replace.
+    /// Number of rows, without deleted rows but including rows that later ones replace.
     pub(crate) fn rows(&self) -> u64 {
         let runs: usize = self.runs.iter().map(|run| run.rows).sum();
         let segments: usize = self.segments.iter().map(|segment| segment.living_rows()).sum();
         (segments + runs) as u64
     }
 
-    /// The latest transaction that added rows.
+    /// Latest transaction that added rows.
     pub(crate) fn last_lsn(&self) -> u64 {
         let segments = self.segments.iter().map(|segment| segment.meta.lsn);
         segments.chain(self.runs.iter().map(|run| run.last_lsn)).max().unwrap_or(0)
     }
 
-    /// The files its rows lie in.
+    /// Files that contain its rows.
     pub(crate) fn files(&self) -> impl Iterator<Item = Arc<StoredFile>> {
         self.segments.iter().map(|segment| Arc::clone(&segment.file))
     }
 
-    /// Whether all of it is in files as they are.
+    /// Whether all its content is in files that need no rewrite.
     pub(crate) fn is_written(&self) -> bool {
         let in_files = !self.segments.iter().any(|segment| segment.must_be_written(false));
-        // A manifest holds no keys: rows that later ones replace must be gone before.
+        // A manifest contains no keys: replaced rows must be removed before.
         self.runs.is_empty() && in_files && !self.upserts()
     }
 
-    /// Whether pieces of it may replace rows of earlier ones.
+    /// Whether some of its runs or segments may replace rows of earlier ones.
     pub(crate) fn upserts(&self) -> bool {
         self.upsert_keys().next().is_some()
     }
 
-    /// Whether this column decides which rows they replace.
+    /// Whether this column decides which rows are replaced.
     pub(crate) fn upserts_by(&self, column: u32) -> bool {
         self.upsert_keys().any(|keys| keys.has(column))
     }
@@ -106,7 +107,7 @@ impl Partition {
         segments.chain(self.runs.iter().filter_map(|run| run.upsert.as_ref()))
     }
 
-    /// The partition without the rows that are replaced: pieces that meet become one run.
+    /// Returns the partition without replaced rows: overlapping runs and segments become one run.
     pub(crate) fn resolved(&self, schema: &TableSchema) -> EngineResult<Self> {
         let Some(timestamp) = schema.timestamp_column() else {
             return Ok(Self::new(self.segments.clone(), self.runs.clone(), self.changed));
@@ -117,8 +118,8 @@ impl Partition {
             cluster.sort_unstable();
             let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
             match &sources[..] {
-                // What they replace is settled: rows of one piece that an update makes alike
-                // must not replace each other when the piece is merged later.
+                // A single run or segment no longer replaces rows: rows that an update makes alike
+                // must not replace each other when it is merged later.
                 [Piece::Segment(segment)] => segments.push(Arc::new(segment.settled())),
                 [Piece::Run(run)] => runs.push(Arc::new(run.settled())),
                 _ => runs.push(Arc::new(one_run(&sources, schema, timestamp)?)),
@@ -129,8 +130,8 @@ impl Partition {
         Ok(Self::new(segments, runs, self.changed))
     }
 
-    /// How many of [`Self::rows`] later pieces replace. Reads where pieces with upsert keys
-    /// overlap.
+    /// Number of rows in [`Self::rows`] that later ones replace. Reads data where runs and segments
+    /// with upsert keys overlap.
     pub(crate) fn replaced(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<u64> {
         if !self.upserts() {
             return Ok(0);
@@ -146,11 +147,13 @@ impl Partition {
         segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// The most pieces that span one instant. Pieces that only touch do not count.
+    /// Maximum number of runs and segments that span one timestamp. Those that only touch do not
+    /// count.
     pub(crate) fn overlap(&self) -> usize {
         let segments = self.segments.iter().map(|segment| segment.bounds());
         let pieces = segments.chain(self.runs.iter().map(|run| run.bounds));
-        // Of what happens at one instant ends come first, but for that of a piece of one instant.
+        // At equal timestamps ends precede starts, except the end of a piece with a single
+        // timestamp.
         let edges = pieces.flat_map(|(first, last)| {
             [(first, 1, 1), (last, if first < last { 0 } else { 2 }, -1)]
         });
@@ -163,8 +166,8 @@ impl Partition {
         open.max().unwrap_or(0) as usize
     }
 
-    /// The partition with one more run. Runs of like size are merged, so that a million one-row
-    /// commits leave some twenty runs, each row copied as often. A long run stays as it came.
+    /// Returns the partition with one more run. Runs of similar size are merged: a million one-row
+    /// commits leave about twenty runs, and each row is copied as often. A long run is not merged.
     pub(crate) fn with_run(
         &self,
         run: Run,
@@ -175,7 +178,7 @@ impl Partition {
         let mut runs = self.runs.clone();
         let changed = run.last_lsn;
         let mut new = Arc::new(run);
-        // A run never moves past a segment that arrived between the two.
+        // A run never moves past a segment that arrived between two runs.
         let last_segment = self.segments.iter().map(|segment| segment.meta.lsn).max();
         let kept_lsn = frozen_lsn.max(last_segment.unwrap_or(0));
         let is_long = new.rows >= LONG_RUN_ROWS;
@@ -192,7 +195,7 @@ impl Partition {
         Ok(Self::new(self.segments.clone(), runs, changed))
     }
 
-    /// The rows in time order; in the order of their arrival without a designated timestamp.
+    /// Rows in time order; in arrival order without a designated timestamp.
     pub(crate) fn view(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<Arc<[Fragment]>> {
         if let Some(view) = self.view.get() {
             return Ok(Arc::clone(view));
@@ -206,7 +209,7 @@ impl Partition {
     }
 }
 
-/// All that stays of the rows of several pieces, as one run.
+/// Returns all rows of several runs and segments that stay, as one run.
 pub(crate) fn one_run(
     sources: &[Piece],
     schema: &TableSchema,
@@ -233,7 +236,7 @@ pub(crate) fn one_run(
     })
 }
 
-/// Both runs' rows as one run, `first`'s before `second`'s among equal timestamps.
+/// Merges two runs. Among equal timestamps, rows of `first` precede those of `second`.
 fn merge_runs(
     first: &Arc<Run>,
     second: &Arc<Run>,
@@ -251,7 +254,8 @@ fn merge_runs(
         _ => vec![whole(0, first.rows), whole(1, second.rows)],
     };
     let mut columns = Vec::with_capacity(second.columns.len());
-    // The definition may have changed in between: columns of either, null where missing.
+    // The definition may have changed in between: takes the columns of both, with nulls where
+    // missing.
     let added = first
         .columns
         .iter()
@@ -274,8 +278,8 @@ fn merge_runs(
     })
 }
 
-/// Cuts overlapping pieces into fragments that follow each other in time. `pieces` come in the
-/// order of their arrival, which decides among equal timestamps.
+/// Splits overlapping runs and segments into fragments in time order. `pieces` are in arrival
+/// order, which decides among equal timestamps.
 fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec<Fragment>> {
     let mut fragments = Vec::with_capacity(pieces.len());
     for mut cluster in clusters(pieces) {
@@ -292,9 +296,9 @@ fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec
     Ok(fragments)
 }
 
-/// Groups of pieces that overlap in time, the groups in time order. Two pieces that share their
-/// border's timestamp overlap only when the one that must come second arrived first, or may
-/// replace rows of the other.
+/// Groups runs and segments that overlap in time; the groups are in time order. Two that only share
+/// a border timestamp overlap if the one that must be second arrived first, or may replace rows of
+/// the other.
 pub(crate) fn clusters(pieces: &[Piece]) -> Vec<Vec<usize>> {
     let mut by_time: Vec<usize> = (0..pieces.len()).collect();
     by_time.sort_by_key(|&index| (pieces[index].bounds(), index));
@@ -348,7 +352,7 @@ fn in_order_of_arrival(pieces: Vec<Piece>) -> Vec<Fragment> {
     fragments
 }
 
-/// Adds the rows of an order: long stretches in place, short ones to be copied together.
+/// Adds the rows of a row order: long ranges in place, short ones to be copied together.
 fn add_fragments(
     sources: &[Piece],
     order: Vec<Stretch>,

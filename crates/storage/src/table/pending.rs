@@ -1,8 +1,8 @@
-//! Rows that wait for a commit, and what their own session sees of them meanwhile.
+//! Rows that wait for a commit, and the view that their own session has of them.
 //!
-//! They are applied to a snapshot as a commit applies them, with the same state machine; only the
-//! log and the other sessions learn nothing of it. What stays behind of rows that are given up
-//! are texts of symbols that no row uses, as with a bulk write.
+//! They are applied to a snapshot by the same state machine as a commit, but without the log and
+//! invisible to other sessions. Discarded rows leave only symbol strings that no row uses, as a
+//! bulk write does.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::state::resolve::resolve;
 use crate::storage::Storage;
 use crate::table::schema::{TableId, TableSchema};
 
-/// Bytes up to which rows are put together.
+/// Maximum bytes of rows that are joined.
 const JOINED_BYTES: usize = 64 << 20;
 
 /// Rows of one table that wait for a commit: checked, and ascending in time.
@@ -36,18 +36,18 @@ impl PendingRows {
         Self { schema, rows, bytes }
     }
 
-    /// The table they are for.
+    /// Table to which they belong.
     pub fn table(&self) -> TableId {
         self.schema.id
     }
 
-    /// What they hold in memory.
+    /// Bytes in memory.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// These rows and then others, as one; `None` where they are of two tables or definitions, or
-    /// many.
+    /// Appends later rows to these. Returns `None` if tables or definitions differ, or there are
+    /// too many bytes.
     pub fn joined(&self, later: &Self) -> EngineResult<Option<Self>> {
         let (ours, theirs) = (&self.rows.columns, &later.rows.columns);
         let same = Arc::ptr_eq(&self.schema, &later.schema)
@@ -70,8 +70,8 @@ impl PendingRows {
 }
 
 impl Storage {
-    /// Checks rows for a later commit. The batch has the columns of the definition of that
-    /// version, the rows come in any order. Fails as a commit of them would.
+    /// Checks rows for a later commit. The batch has the columns of the given version of the
+    /// definition, with rows in any order. Fails as a commit of the rows would.
     pub fn pend(
         &self,
         table: TableId,
@@ -83,14 +83,14 @@ impl Storage {
         Ok(PendingRows::new(schema, rows))
     }
 
-    /// Commits rows that waited, like [`Self::commit`]; fails with `Replan` where a table is
-    /// gone or has another definition by now.
+    /// Commits pending rows, like [`Self::commit`]. Fails with `Replan` if a table was dropped or
+    /// its definition changed.
     pub fn commit_pending(&self, rows: Vec<PendingRows>) -> EngineResult<CommitReceipt> {
         self.commit_prepared(rows.into_iter().map(PendingRows::prepared).collect())
     }
 
-    /// What `shown` would be with these rows: `committed` is the snapshot it was made from, or
-    /// itself. Other readers do not see the rows. Fails with `Replan` like
+    /// Returns `shown` with these rows added. `committed` is the snapshot from which `shown` was
+    /// made, or `shown` itself. Other readers do not see the rows. Fails with `Replan` like
     /// [`Self::commit_pending`].
     pub fn preview(
         &self,
@@ -105,7 +105,7 @@ impl Storage {
             let mut context = ApplyContext {
                 vfs: self.vfs(),
                 lsn: shown.lsn,
-                // Runs that are committed are shared with all readers, not merged with these.
+                // Committed runs are shared with all readers, so they are not merged with these.
                 frozen_lsn: committed.lsn,
                 run_rows: self.options().run_rows,
                 removed: &mut Vec::new(),

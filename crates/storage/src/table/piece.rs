@@ -1,4 +1,4 @@
-//! Pieces of a partition: memory runs, segments, and rows merged from several of them.
+//! Pieces of a partition: in-memory runs, segments, and rows merged from several of them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,14 +23,14 @@ pub(crate) struct Run {
     pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
     /// First and last timestamp; zeros without a designated timestamp.
     pub(crate) bounds: (i64, i64),
-    /// The latest transaction in it.
+    /// Latest transaction in it.
     pub(crate) last_lsn: u64,
-    /// The keys by which its rows replace those of earlier pieces.
+    /// Keys by which its rows replace those of earlier runs and segments.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
 }
 
 impl Run {
-    /// The same rows, none of which replaces others any more.
+    /// Returns the same rows, none of which replaces others any longer.
     pub(crate) fn settled(&self) -> Self {
         let (columns, bounds) = (self.columns.clone(), self.bounds);
         Self { rows: self.rows, columns, bounds, last_lsn: self.last_lsn, upsert: None }
@@ -44,7 +44,7 @@ impl Run {
     }
 }
 
-/// Rows of several overlapping pieces in their common order. Columns are copied when first read.
+/// Rows of several overlapping pieces in a common order. Columns are copied on first access.
 pub(crate) struct Merged {
     pub(crate) rows: usize,
     pub(crate) bounds: (i64, i64),
@@ -59,7 +59,7 @@ impl Merged {
         Self { rows, bounds, sources, order, columns: Mutex::default() }
     }
 
-    /// Where `len` rows from `start` on come from, in their order.
+    /// Returns the sources of `len` rows from `start` on, in row order.
     pub(crate) fn origins(
         &self,
         start: usize,
@@ -82,7 +82,8 @@ impl Merged {
         if let Some(cells) = self.columns.lock().get(&wanted.id) {
             return Ok(cells.clone());
         }
-        // Copied outside the lock: two readers may copy twice, none waits for another column.
+        // Copies outside the lock: two readers may copy the same column, but none waits for another
+        // column.
         let sources: Vec<_> =
             self.sources.iter().map(|piece| piece.column(wanted)).collect::<Result<_, _>>()?;
         let cells = ColumnData::gather(wanted.sql_type, &sources, &self.order)?;
@@ -96,7 +97,7 @@ impl fmt::Debug for Merged {
     }
 }
 
-/// Rows of one origin, ascending in time where the table has a designated timestamp.
+/// Rows of one origin, ascending in time if the table has a designated timestamp.
 #[derive(Debug, Clone)]
 pub(crate) enum Piece {
     Run(Arc<Run>),
@@ -105,7 +106,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// Rows to be addressed, deleted ones among them.
+    /// Number of addressable rows, including deleted ones.
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Run(run) => run.rows,
@@ -122,7 +123,7 @@ impl Piece {
         }
     }
 
-    /// The latest transaction in it: its place in the order of arrival.
+    /// Latest transaction in it, which defines the arrival order.
     pub(crate) fn lsn(&self) -> u64 {
         match self {
             Self::Run(run) => run.last_lsn,
@@ -131,7 +132,7 @@ impl Piece {
         }
     }
 
-    /// The rows that were deleted and lie in its file still.
+    /// Deleted rows that are still in its file, if any.
     pub(crate) fn dead(&self) -> Option<&Arc<DeadRows>> {
         match self {
             Self::Segment(segment) => segment.dead(),
@@ -139,7 +140,7 @@ impl Piece {
         }
     }
 
-    /// The keys by which its rows replace those of earlier pieces.
+    /// Keys by which its rows replace those of earlier pieces, if any.
     pub(crate) fn upsert(&self) -> Option<&Arc<UpsertKeys>> {
         match self {
             Self::Run(run) => run.upsert.as_ref(),
@@ -148,7 +149,7 @@ impl Piece {
         }
     }
 
-    /// The whole column; null where the piece is older than the column.
+    /// Returns the whole column; null if the piece is older than the column.
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         match self {
             Self::Run(run) => run.column(wanted),
@@ -162,8 +163,8 @@ impl Piece {
     }
 }
 
-/// The order of the rows of several pieces, given in the order of their arrival, without those
-/// that later ones replace and those that were deleted. `times` are their timestamps.
+/// Returns the row order of several pieces, given in arrival order, without replaced and deleted
+/// rows. `times` are their timestamps.
 pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<Stretch>> {
     let sources: Vec<Source<'_>> = pieces
         .iter()
@@ -174,7 +175,7 @@ pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<S
     Ok(living(order, pieces))
 }
 
-/// Takes the dead rows of `pieces` out of an order.
+/// Removes the deleted rows of `pieces` from a row order.
 pub(crate) fn living(order: Vec<Stretch>, pieces: &[Piece]) -> Vec<Stretch> {
     if pieces.iter().all(|piece| piece.dead().is_none()) {
         return order;

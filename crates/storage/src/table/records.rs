@@ -1,22 +1,22 @@
 //! Kinds of records that storage itself reads. The key is the identifier of a table, and the record
-//! goes with the table.
+//! is removed with the table.
 
-/// Which tables miss transactions.
+/// Tables with lost transactions.
 pub(crate) const LOST_RECORDS: &str = "damage";
-/// Which stretches of time of a watched table were touched.
+/// Touched time ranges of a watched table.
 pub(crate) const TOUCHED_RECORDS: &str = "touched";
-/// Which stretches of time of a followed table were touched.
+/// Touched time ranges of a followed table.
 pub(crate) const FOLLOWED_RECORDS: &str = "followed";
 /// A table with such a record is a materialized view.
 pub(crate) const MATERIALIZED_RECORDS: &str = "materialized_view";
-/// What a materialized view shows.
+/// State of a materialized view's content.
 pub(crate) const MATERIALIZED_STATES: &str = "materialized_state";
 /// A materialized view with such a record is a live view.
 pub(crate) const LIVE_RECORDS: &str = "live_view";
-/// Why a materialized view may not be refreshed.
+/// Reason why a materialized view may not be refreshed.
 pub(crate) const REFUSAL_RECORDS: &str = "refresh_refusal";
 
-/// All of them.
+/// All these kinds.
 pub(crate) const TABLE_RECORDS: [&str; 7] = [
     LOST_RECORDS,
     TOUCHED_RECORDS,

@@ -1,58 +1,58 @@
-//! What a table is.
+//! Definition of a table.
 
 use serde::{Deserialize, Serialize};
 use tidemark_types::{PartitionBy, SqlType, identifier};
 
-/// Identifies a table for ever; never given to another table.
+/// Permanent identifier of a table; never reused.
 pub type TableId = u64;
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnSchema {
-    /// Identifies the column within its table for ever; 0 in a change asks for a new one.
+    /// Permanent identifier of the column within its table; 0 in a change requests a new one.
     pub id: u32,
-    /// The name, in the letter case it was given.
+    /// Name, in its original case.
     pub name: String,
-    /// The type.
+    /// Type of the column.
     pub sql_type: SqlType,
     /// Expected number of distinct symbols; kept for SHOW, not a limit.
     pub symbol_capacity: u32,
-    /// Kept for SHOW.
+    /// Declared symbol cache; kept only for SHOW.
     pub symbol_cache: bool,
-    /// Kept for SHOW.
+    /// Declared index; kept only for SHOW.
     pub indexed: bool,
-    /// Kept for SHOW: values per block of the index.
+    /// Values per block of the index; kept only for SHOW.
     #[serde(default = "default_index_capacity")]
     pub index_capacity: u32,
-    /// Whether every row must have a value. Rows that exist are not looked at.
+    /// Whether every row must have a value. Existing rows are not checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_null: bool,
-    /// Kept for the catalog: the length that the type of a text was given; 0 for none.
+    /// Declared length of a string type, kept for the catalog; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub length: u32,
-    /// Kept for the catalog: the digits of a second that the type of a time was given.
+    /// Declared fractional digits of a time type, kept for the catalog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<u8>,
-    /// Kept for the catalog: whether the type of a time was given WITH TIME ZONE.
+    /// Whether a time type was declared WITH TIME ZONE, kept for the catalog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub zoned: bool,
-    /// Kept for the catalog: whether the type of a text was given as TEXT.
+    /// Whether a string type was declared as TEXT, kept for the catalog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub text: bool,
-    /// What rows get that name no value; the maker of rows applies it.
+    /// Default for rows without a value. The producer of the rows applies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<ColumnDefault>,
-    /// The column whose cells this one took over when its type was changed; 0 for none.
+    /// The column whose cells this one took over in a type change; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_place_of: u32,
 }
 
-/// A column's default, in a form the storage does not read.
+/// Default of a column, in a form that the storage does not interpret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnDefault {
-    /// As it was written.
+    /// Source text of the default.
     pub text: String,
-    /// As it is computed.
+    /// Form from which the default is computed.
     pub tree: String,
 }
 
@@ -65,7 +65,7 @@ fn default_index_capacity() -> u32 {
 }
 
 impl ColumnSchema {
-    /// A column with the dialect's defaults and an identifier still to be given.
+    /// Creates a column with the dialect's defaults and without an identifier.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
         Self {
             id: 0,
@@ -85,7 +85,7 @@ impl ColumnSchema {
         }
     }
 
-    /// What stays the same when the column's name or type is changed.
+    /// Identity that survives changes of the column's name or type.
     #[must_use]
     pub fn identity(&self) -> u32 {
         if self.in_place_of == 0 { self.id } else { self.in_place_of }
@@ -95,68 +95,70 @@ impl ColumnSchema {
 /// A table's definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSchema {
-    /// The table's identifier; 0 in a change asks for a new one.
+    /// Identifier of the table; 0 in a change requests a new one.
     pub id: TableId,
-    /// The name, in the letter case it was given.
+    /// Name, in its original case.
     pub name: String,
-    /// Raised by every change of the definition. A change must name the version it was made for.
+    /// Increases with every change of the definition. A change must name the version it was made
+    /// for.
     pub version: u64,
-    /// The columns in their order.
+    /// Columns in order.
     pub columns: Vec<ColumnSchema>,
     /// Position of the designated timestamp.
     pub timestamp: Option<usize>,
-    /// Unit of the partitions.
+    /// Time unit of the partitions.
     pub partition_by: PartitionBy,
-    /// Kept for SHOW: whether the table was declared with WAL.
+    /// Whether the table was declared with WAL; kept only for SHOW.
     pub wal: bool,
-    /// Rows a bulk write may hold in memory: more are written to disk, still unseen.
+    /// Rows that a bulk write may hold in memory: further rows are written to disk, still
+    /// invisible.
     pub max_uncommitted_rows: u64,
-    /// How late rows of a bulk write usually come, microseconds: the newest ones stay in memory
-    /// that long, as far as there is room.
+    /// Usual delay of late rows in a bulk write, in microseconds: the newest rows stay in memory
+    /// that long, as far as memory allows.
     pub o3_max_lag_micros: i64,
-    /// Identifiers of the DEDUP UPSERT key columns, the designated timestamp among them: a row
-    /// replaces those with the same keys that arrived before. None: no row is replaced.
+    /// Identifiers of the DEDUP UPSERT key columns, including the designated timestamp. A row
+    /// replaces earlier rows with the same keys. If empty, no row is replaced.
     pub dedup_keys: Vec<u32>,
     /// Keys and indexes as declared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
-    /// Time to live: hours when positive, months when negative, none when 0.
+    /// Time to live: hours if positive, months if negative, none if 0.
     pub ttl_hours_or_months: i64,
-    /// What becomes of partitions as they age.
+    /// Actions on partitions as they age, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<StoragePolicy>,
-    /// The table whose place this one took when an import overwrote it; 0 for none.
+    /// The table that this one replaced when an import overwrote it; 0 for none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_place_of: TableId,
 }
 
-/// STORAGE POLICY: ages of partitions, as a time to live has them: hours when positive, months when
-/// negative, none when 0.
+/// STORAGE POLICY: ages of partitions, in the form of a time to live: hours if positive, months if
+/// negative, none if 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoragePolicy {
-    /// When they become Parquet files.
+    /// Age at which they become Parquet files.
     pub to_parquet: i64,
-    /// Kept, without effect.
+    /// Stored, but without effect.
     pub to_remote: i64,
-    /// When they are dropped.
+    /// Age at which they are dropped.
     pub drop_local: i64,
-    /// Whether it rests: DISABLE.
+    /// Whether it is disabled (DISABLE).
     pub is_disabled: bool,
-    /// When it was set, enabled or disabled last, microseconds since 1970.
+    /// When it was last set, enabled or disabled, in microseconds since 1970.
     pub changed_micros: i64,
 }
 
-/// A key or an index as declared, which tools read in the catalog. Rows are not looked at for it:
-/// [`TableSchema::dedup_keys`] are.
+/// A key or an index as declared, which tools read in the catalog. It does not constrain rows; only
+/// [`TableSchema::dedup_keys`] does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Constraint {
-    /// Its name, in the letter case it was given.
+    /// Name, in its original case.
     pub name: String,
-    /// What it is.
+    /// Kind of the constraint.
     pub kind: ConstraintKind,
     /// Names of the columns, in the order of the key.
     pub columns: Vec<String>,
-    /// Of a foreign key; absent where the other table was not there.
+    /// Target of a foreign key; `None` if the other table did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub references: Option<Reference>,
 }
@@ -164,33 +166,33 @@ pub struct Constraint {
 /// Kinds of [`Constraint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConstraintKind {
-    /// The one key that tells rows apart.
+    /// The key that identifies rows.
     PrimaryKey,
-    /// Another such key.
+    /// Another key that identifies rows.
     Unique,
-    /// The key of rows of another table.
+    /// A key of rows in another table.
     ForeignKey,
-    /// An index, which allows equal keys.
+    /// An index that allows equal keys.
     Index,
-    /// An index that does not.
+    /// An index that does not allow equal keys.
     UniqueIndex,
-    /// A condition, of which the name alone is kept.
+    /// A condition, of which only the name is stored.
     Check,
 }
 
-/// What a foreign key refers to.
+/// Target of a foreign key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The table, by [`TableSchema::identity`]; 0 for the key's own.
+    /// The table, by [`TableSchema::identity`]; 0 for the table itself.
     pub table: TableId,
-    /// Names of its columns, in the order of those of the key.
+    /// Names of its columns, in the order of the key columns.
     pub columns: Vec<String>,
-    /// What ON UPDATE and ON DELETE say, by the letters of `PostgreSQL`: `a` no action, `r`
+    /// Actions of ON UPDATE and ON DELETE, by the letters of `PostgreSQL`: `a` no action, `r`
     /// restrict, `c` cascade, `n` set null, `d` set default.
     pub actions: (char, char),
 }
 
-/// What a new table gets where its definition does not say.
+/// Values for a new table that its definition does not specify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableDefaults {
     /// [`TableSchema::max_uncommitted_rows`].
@@ -206,7 +208,7 @@ impl Default for TableDefaults {
 }
 
 impl TableSchema {
-    /// A table with the dialect's defaults.
+    /// Creates a table definition with the dialect's defaults.
     pub fn new(name: impl Into<String>, columns: Vec<ColumnSchema>) -> Self {
         Self {
             id: 0,
@@ -226,33 +228,33 @@ impl TableSchema {
         }
     }
 
-    /// What stays the same when the table is renamed, or overwritten by an import.
+    /// Identity that survives renames, and an import that overwrites the table.
     #[must_use]
     pub fn identity(&self) -> TableId {
         if self.in_place_of == 0 { self.id } else { self.in_place_of }
     }
 
-    /// The same table with other defaults.
+    /// Returns the same definition with other defaults.
     #[must_use]
     pub fn with_defaults(self, defaults: TableDefaults) -> Self {
         let TableDefaults { max_uncommitted_rows, o3_max_lag_micros } = defaults;
         Self { max_uncommitted_rows, o3_max_lag_micros, ..self }
     }
 
-    /// Position of the column with this name, letter case ignored.
+    /// Position of the column with this name, ignoring case.
     #[must_use]
     pub fn column_index(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| identifier::same(&column.name, name))
     }
 
-    /// The designated timestamp's column.
+    /// Column of the designated timestamp, if any.
     #[must_use]
     pub fn timestamp_column(&self) -> Option<&ColumnSchema> {
         self.columns.get(self.timestamp?)
     }
 
-    /// The first instant of the partition that holds `ts`, in the timestamp's own unit; the
-    /// smallest integer when there is only one partition.
+    /// Start of the partition that contains `ts`, in the timestamp's unit; the smallest integer if
+    /// there is only one partition.
     #[must_use]
     pub fn partition_floor(&self, ts: i64) -> i64 {
         if self.partition_by == PartitionBy::None || self.timestamp.is_none() {
@@ -265,7 +267,7 @@ impl TableSchema {
         }
     }
 
-    /// The first instant after the partition that starts at `floor`, in the timestamp's own unit.
+    /// End of the partition that starts at `floor`, exclusive, in the timestamp's unit.
     #[must_use]
     pub fn partition_ceil(&self, floor: i64) -> i64 {
         if floor == i64::MIN {
@@ -277,7 +279,7 @@ impl TableSchema {
         }
     }
 
-    /// The name of the partition that starts at `floor`: `2024-01-31`, `default`.
+    /// Name of the partition that starts at `floor`: `2024-01-31`, `default`.
     #[must_use]
     pub fn partition_name(&self, floor: i64) -> String {
         if floor == i64::MIN {
@@ -289,7 +291,7 @@ impl TableSchema {
         }
     }
 
-    /// [`Self::o3_max_lag_micros`] in the timestamp's own unit.
+    /// [`Self::o3_max_lag_micros`] in the timestamp's unit.
     pub(crate) fn o3_max_lag(&self) -> i64 {
         let unit = if self.timestamp_is_nanos() { 1_000 } else { 1 };
         self.o3_max_lag_micros.max(0).saturating_mul(unit)

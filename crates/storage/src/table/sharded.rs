@@ -1,6 +1,6 @@
 //! A persistent hash map: a clone shares everything, a change copies one shard.
 //!
-//! With 50,000 tables a commit copies some 200 entries, not 50,000.
+//! With 50,000 tables a commit copies about 200 entries, not 50,000.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ impl<K, V> Default for ShardedMap<K, V> {
 
 impl<K: Hash + Eq + Clone, V: Clone> ShardedMap<K, V> {
     fn shard_of<Q: Hash + ?Sized>(key: &Q) -> usize {
-        // The upper bits: the map inside uses the lower ones.
+        // Uses the upper bits, because the map inside uses the lower ones.
         (FxBuildHasher.hash_one(key) >> 40) as usize % SHARDS
     }
 

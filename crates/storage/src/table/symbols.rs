@@ -1,8 +1,8 @@
-//! Symbol dictionaries: texts get keys in the order of their first use, for ever.
+//! Symbol dictionaries: strings get permanent keys in the order of their first use.
 //!
 //! The store of a column is append-only and shared by all snapshots; each snapshot sees a prefix.
-//! A bulk write that was given up may leave texts that no row uses: they cost a few bytes and
-//! spare every other writer a lock on the keys.
+//! An aborted bulk write may leave strings that no row uses. They cost a few bytes, and save all
+//! other writers a lock on the keys.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -21,7 +21,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::disk::file::StoredFile;
 
-/// Texts a dictionary gained: keys `first_key..`.
+/// Strings added to a dictionary: keys `first_key..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewSymbols {
     pub(crate) column: u32,
@@ -29,17 +29,17 @@ pub(crate) struct NewSymbols {
     pub(crate) texts: Vec<String>,
 }
 
-/// All symbols of a column, including those of writes still under way.
+/// All symbols of a column, including those of writes in progress.
 #[derive(Default)]
 pub(crate) struct SymbolStore {
     inner: RwLock<Texts>,
-    /// Files that hold the symbols the manifest knows, in the order of their keys.
+    /// Files with the symbols that the manifest knows, in key order.
     files: Mutex<Vec<SymbolFile>>,
-    /// What is wrong with one of the files: some texts are unknown.
+    /// Damage of one of the files, if any: then some strings are unknown.
     damage: Mutex<Option<EngineError>>,
-    /// How many texts are unknown.
+    /// Number of unknown strings.
     lost: AtomicUsize,
-    /// Whether the next checkpoint writes all texts anew, also those that stand for unknown ones.
+    /// Whether the next checkpoint rewrites all strings, including placeholders for unknown ones.
     accepted: AtomicBool,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct SymbolFile {
 #[derive(Default)]
 struct Texts {
     bytes: Vec<u8>,
-    /// End of each text in `bytes`.
+    /// End of each string in `bytes`.
     ends: Vec<i32>,
     keys: HashTable<u32>,
 }
@@ -94,7 +94,7 @@ impl Texts {
 }
 
 impl SymbolStore {
-    /// The keys of a column of texts, new ones where needed.
+    /// Returns the keys of a string column, and adds new ones where needed.
     pub(crate) fn intern_column(&self, array: &ArrayRef) -> EngineResult<Int32Array> {
         let mut texts = self.inner.write();
         if let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() {
@@ -125,7 +125,7 @@ impl SymbolStore {
             .collect()
     }
 
-    /// Adds texts that a log record or a file holds; those known already are compared.
+    /// Adds the strings of a log record or a file; compares those already known.
     pub(crate) fn extend(&self, first_key: u32, new: &[String]) -> EngineResult<()> {
         let mut texts = self.inner.write();
         let damaged = || EngineError::new(ErrorCode::Damaged, "symbols are out of sequence");
@@ -137,39 +137,39 @@ impl SymbolStore {
         Ok(())
     }
 
-    /// What is wrong with its files.
+    /// Damage of its files, if any.
     pub(crate) fn damage(&self) -> Option<EngineError> {
         self.damage.lock().clone()
     }
 
-    /// How many texts are unknown.
+    /// Number of unknown strings.
     pub(crate) fn lost_texts(&self) -> usize {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// From the next checkpoint on the texts that stand for unknown ones count.
+    /// Makes the placeholders for unknown strings permanent with the next checkpoint.
     pub(crate) fn accept_losses(&self) {
         self.accepted.store(self.damage.lock().is_some(), Ordering::Relaxed);
     }
 
-    /// Whether a checkpoint has to write all texts anew.
+    /// Whether a checkpoint must rewrite all strings.
     pub(crate) fn accepts_losses(&self) -> bool {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    /// Lets it count as damaged from here on.
+    /// Marks it as damaged from now on.
     pub(crate) fn condemn(&self, error: EngineError) {
         crate::disk::suspicion::suspect();
         self.damage.lock().get_or_insert(error);
     }
 
-    /// Gives the keys of a file that cannot be read to texts that say so, so that later symbols
-    /// keep their keys.
+    /// Assigns the keys of an unreadable file to placeholder strings, so that later symbols keep
+    /// their keys.
     pub(crate) fn lose(&self, file: &SymbolFile, error: EngineError) -> EngineResult<()> {
         self.condemn(error);
         let known = self.inner.read().ends.len() as u32;
         let end = file.first_key + file.count;
-        // The character for what is unknown: no symbol starts with it.
+        // Starts with the replacement character, as no symbol does.
         let text = |key: u32| format!("\u{FFFD}lost symbol {key}");
         let lost: Vec<String> = (known..end).map(text).collect();
         self.lost.fetch_add(lost.len(), Ordering::Relaxed);
@@ -192,7 +192,7 @@ impl SymbolStore {
         self.files.lock().iter().map(|file| Arc::clone(&file.file)).collect()
     }
 
-    /// The texts of keys `from..to`.
+    /// Strings of keys `from..to`.
     pub(crate) fn texts(&self, from: u32, to: u32) -> Vec<String> {
         let texts = self.inner.read();
         (from..to).map(|key| String::from_utf8_lossy(texts.text(key)).into_owned()).collect()
@@ -235,7 +235,7 @@ impl fmt::Debug for SymbolStore {
     }
 }
 
-/// The symbols of one column as one snapshot sees them.
+/// Symbols of one column in one snapshot.
 #[derive(Debug)]
 pub struct SymbolDictionary {
     store: Arc<SymbolStore>,
@@ -252,12 +252,12 @@ impl SymbolDictionary {
         &self.store
     }
 
-    /// The same store, seen up to `len`.
+    /// Returns the same store, visible up to `len`.
     pub(crate) fn grown(&self, len: u32) -> Self {
         Self::new(Arc::clone(&self.store), len.max(self.len))
     }
 
-    /// Whether it is an earlier one with symbols added: keys of that one mean the same here.
+    /// Whether it extends an earlier dictionary, so that the earlier keys have the same meaning.
     #[must_use]
     pub fn extends(&self, earlier: &Self) -> bool {
         Arc::ptr_eq(&self.store, &earlier.store) && earlier.len <= self.len
@@ -273,23 +273,23 @@ impl SymbolDictionary {
         self.len == 0
     }
 
-    /// The text of a key; empty for a key out of range.
+    /// String of a key; empty if the key is out of range.
     pub fn get(&self, key: u32) -> &str {
         let texts = self.array().as_string::<i32>();
         if (key as usize) < texts.len() { texts.value(key as usize) } else { "" }
     }
 
-    /// The key of a text.
+    /// Key of a string, if any.
     pub fn lookup(&self, text: &str) -> Option<u32> {
         self.store.lookup(text).filter(|&key| key < self.len)
     }
 
-    /// All texts in the order of their keys: one `StringArray`, shared by every caller.
+    /// All strings in key order: one `StringArray`, shared by every caller.
     pub fn values(&self) -> ArrayRef {
         Arc::clone(self.array())
     }
 
-    /// Fails where some texts are unknown.
+    /// Fails if some strings are unknown.
     pub(crate) fn sound(&self) -> EngineResult<&ArrayRef> {
         match self.store.damage() {
             Some(error) => Err(error),

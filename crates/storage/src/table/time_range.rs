@@ -1,22 +1,23 @@
-//! Stretches of time, and what lists of them have in common.
+//! Time ranges, and operations on lists of them.
 
-/// First and last instant of rows.
+/// First and last timestamp of rows.
 pub(crate) type Span = (i64, i64);
 
 /// Half-open range of timestamps in the column's own unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
-    /// First instant in the range.
+    /// First timestamp in the range.
     pub lo: i64,
-    /// First instant after the range.
+    /// First timestamp after the range.
     pub hi: i64,
 }
 
 impl TimeRange {
-    /// All time.
+    /// The full time range.
     pub const EVER: Self = Self { lo: i64::MIN, hi: i64::MAX };
 
-    /// The ranges ascending and apart, whatever their order and however they meet.
+    /// Joins ranges that overlap or touch. The input may be in any order; the result is ascending
+    /// and disjoint.
     #[must_use]
     pub fn union(mut ranges: Vec<Self>) -> Vec<Self> {
         ranges.retain(|range| range.lo < range.hi);
@@ -31,7 +32,7 @@ impl TimeRange {
         ranges
     }
 
-    /// What lies in both lists; each ascends, and its ranges are apart.
+    /// Intersection of two lists of ascending, disjoint ranges.
     #[must_use]
     pub fn intersection(left: &[Self], right: &[Self]) -> Vec<Self> {
         let mut both = Vec::new();
@@ -50,7 +51,7 @@ impl TimeRange {
         both
     }
 
-    /// What lies in the first list alone; each ascends, and its ranges are apart.
+    /// The first list without the second. Both are ascending and disjoint.
     #[must_use]
     pub fn difference(ranges: &[Self], without: &[Self]) -> Vec<Self> {
         let mut left = Vec::new();
@@ -66,7 +67,7 @@ impl TimeRange {
                 }
                 lo = lo.max(one.hi);
                 if one.hi > range.hi {
-                    // It may reach into the next one.
+                    // It may extend into the next range.
                     break;
                 }
                 gone = later;
@@ -87,9 +88,9 @@ mod tests {
         ranges.iter().any(|range| range.lo <= at && at < range.hi)
     }
 
-    /// Against sets of instants.
+    /// Compares with sets of timestamps.
     #[test]
-    fn lists_of_ranges_are_sets_of_instants() {
+    fn range_list_operations_equal_set_operations() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = |below: u64| {
             seed ^= seed << 13;

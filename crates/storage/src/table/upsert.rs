@@ -1,9 +1,9 @@
-//! DEDUP UPSERT KEYS: a row takes the place of every row with the same keys that arrived before.
+//! DEDUP UPSERT KEYS: a row replaces every earlier row with the same keys.
 //!
-//! The designated timestamp is always a key, so only rows with equal timestamps can meet. Null
-//! equals null. A batch is resolved before it is logged; pieces are resolved against each other
-//! where they are merged, each by the keys that held when it was written: changing the keys of a
-//! table changes nothing about rows that are there.
+//! The designated timestamp is always a key, so only rows with equal timestamps can match. Null
+//! equals null. A batch is resolved before it is logged. Runs and segments are resolved when they
+//! are merged, each by the keys at the time it was written: changing the keys of a table does not
+//! change existing rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::segment::column::ColumnData;
 use crate::table::merge::{Stretch, merge_order};
 use crate::table::schema::{ColumnSchema, TableSchema};
 
-/// Rows with equal timestamps that are compared together, at most, unless one timestamp has more.
+/// Maximum rows with equal timestamps that are compared together, unless one timestamp has more.
 const COMPARED_ROWS: usize = 256 << 10;
-/// So many keys are compared one by one; more are hashed.
+/// Up to this many keys are compared one by one; more are hashed.
 const FEW: usize = 12;
 
-/// The key columns beside the designated timestamp.
+/// Key columns other than the designated timestamp.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UpsertKeys {
-    /// Without their names: a key goes by identifier and type.
+    /// Without names: a key is defined by identifier and type.
     columns: Vec<ColumnSchema>,
 }
 
 impl UpsertKeys {
-    /// `None` for a table without DEDUP.
+    /// Returns the keys; `None` for a table without DEDUP.
     pub(crate) fn of(schema: &TableSchema) -> Option<Arc<Self>> {
         let timestamp = schema.timestamp_column()?.id;
         if schema.dedup_keys.is_empty() {
@@ -49,16 +49,16 @@ impl UpsertKeys {
     }
 }
 
-/// One of several pieces to be merged, ascending in time.
+/// One of several pieces to merge, ascending in time.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) times: &'a [i64],
-    /// The keys by which its rows replace those of earlier sources.
+    /// Keys by which its rows replace those of earlier sources, if any.
     pub(crate) upsert: Option<&'a Arc<UpsertKeys>>,
 }
 
-/// The positions in `order` that stay of a batch: of rows with equal keys the last one. `order`
-/// lists the rows ascending in time, those with equal timestamps in the order of their arrival.
+/// Returns the positions in `order` that stay: among rows with equal keys, the last one. `order` is
+/// ascending in time; rows with equal timestamps are in arrival order.
 pub(crate) fn last_of_each(
     schema: &TableSchema,
     columns: &[ArrayRef],
@@ -96,8 +96,8 @@ pub(crate) fn last_of_each(
     Ok(order)
 }
 
-/// The order of all rows of `sources` that stay: as [`merge_order`], without the rows that a
-/// later source replaces. `column` reads a key column of a source; only called where needed.
+/// Like [`merge_order`], but without the rows that a later source replaces. `column` reads a key
+/// column of a source, and is called only where needed.
 pub(crate) fn upsert_order(
     sources: &[Source<'_>],
     column: &dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
@@ -138,12 +138,12 @@ pub(crate) fn upsert_order(
     Ok(resolver.out)
 }
 
-/// A part of a merged order.
+/// An element of a merged order.
 #[derive(Debug)]
 enum Item {
-    /// Timestamps that no other source has.
+    /// Rows whose timestamps no other source has.
     Free(Stretch),
-    /// One timestamp of several sources, in the order of their arrival.
+    /// Rows of several sources with the same timestamp, in arrival order.
     Tie(Vec<Stretch>),
 }
 
@@ -151,7 +151,7 @@ fn rows_of(stretches: &[Stretch]) -> usize {
     stretches.iter().map(|stretch| stretch.len).sum()
 }
 
-/// Cuts a merged order where several sources share a timestamp.
+/// Splits a merged order where several sources share a timestamp.
 fn cut_ties(order: Vec<Stretch>, times: &[&[i64]]) -> Vec<Item> {
     let rows = |s: &Stretch| &times[s.source][s.start..s.start + s.len];
     let mut items = Vec::new();
@@ -187,13 +187,13 @@ fn cut_ties(order: Vec<Stretch>, times: &[&[i64]]) -> Vec<Item> {
     items
 }
 
-/// Takes the replaced rows out of ties.
+/// Removes replaced rows from ties.
 struct Resolver<'a> {
     sources: usize,
     column: &'a dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
-    /// Different sets of keys.
+    /// Distinct sets of keys.
     sets: Vec<&'a Arc<UpsertKeys>>,
-    /// Each source's set.
+    /// Set of each source.
     set_of: Vec<Option<usize>>,
     /// Not resolved yet.
     rest: Vec<Item>,
@@ -208,7 +208,7 @@ impl Resolver<'_> {
             Item::Free(_) => None,
         });
         let tied: Vec<Stretch> = ties.flatten().collect();
-        // Without a tie no key is read.
+        // Without ties no key is read.
         let sets = if tied.is_empty() { &[] } else { &self.sets[..] };
         let encoded = sets.iter().map(|keys| self.encode(keys, &tied));
         let encoded = encoded.collect::<EngineResult<Vec<_>>>()?;
@@ -225,7 +225,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// `encoded` holds the tie's rows from `base` on.
+    /// Rows of the tie start at `base` in `encoded`.
     fn resolve_tie(&mut self, parts: &[Stretch], base: usize, encoded: &[Option<Rows>]) {
         let mut dead = vec![false; rows_of(parts)];
         let mut seen = Seen::of(encoded);
@@ -256,7 +256,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Appends a stretch, or lengthens the last one.
+/// Appends a range, or extends the last one.
 fn push(order: &mut Vec<Stretch>, stretch: Stretch) {
     match order.last_mut() {
         Some(last) if last.source == stretch.source && last.start + last.len == stretch.start => {
@@ -266,7 +266,7 @@ fn push(order: &mut Vec<Stretch>, stretch: Stretch) {
     }
 }
 
-/// Keys as comparable bytes; `None` when the timestamp is the only one.
+/// Encodes keys as comparable bytes; `None` if the timestamp is the only key.
 fn encode(columns: &[ArrayRef]) -> EngineResult<Option<Rows>> {
     if columns.is_empty() {
         return Ok(None);
@@ -281,7 +281,7 @@ fn internal(error: impl std::fmt::Display) -> EngineError {
     EngineError::internal(error.to_string())
 }
 
-/// The keys of one timestamp met so far, from the latest row back, for each set of keys.
+/// Keys of one timestamp seen so far, from the latest row backwards, for each set of keys.
 struct Seen<'a> {
     sets: Vec<SeenSet<'a>>,
 }
@@ -304,8 +304,8 @@ impl<'a> Seen<'a> {
         Self { sets: encoded.iter().map(set).collect() }
     }
 
-    /// Whether a later row replaces this one, which from now on replaces earlier ones itself by
-    /// the keys of `set`.
+    /// Whether a later row replaces this one. From then on this row itself replaces earlier ones,
+    /// by the keys of `set`.
     fn meets(&mut self, row: usize, set: Option<usize>) -> bool {
         let replaced = self.sets.iter().any(|seen| seen.contains(row));
         if let Some(set) = set {
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_zeros_are_one_key() {
+    fn positive_and_negative_zero_are_the_same_key() {
         let doubles: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, 1.0]));
         let floats: ArrayRef = Arc::new(Float32Array::from(vec![-0.0, 0.0, -1.0]));
         let keys = encode(&[doubles, floats]).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! The values of one column in the open message, packed: nulls are in the bitmap alone.
+//! Values of one column in the open message, packed: nulls are only in the bitmap.
 
 use arrow_array::Array;
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, NullBuffer, ToByteSlice};
@@ -11,24 +11,24 @@ use super::varint::push_varint;
 use crate::cells;
 use crate::columns::{Column, Decimals, Fixed, Text, geohash_bits};
 
-/// How a column's values lie in the message.
+/// Layout of a column's values in the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
-    /// One bit each.
+    /// One bit per value.
     Bits,
-    /// So many bytes each.
+    /// This many bytes per value.
     Fixed(usize),
-    /// 64 bits, or what differs.
+    /// 64 bits per value, or encoded differences.
     Instants,
-    /// Numbers of the dictionary.
+    /// Numbers in the dictionary.
     Symbols,
     /// Offsets, then the bytes.
     Bytes,
-    /// So many bits in the bytes they need.
+    /// This many bits, in whole bytes.
     Geohash(u8),
-    /// A scale for all, then so many bytes each.
+    /// One scale for all values, then this many bytes per value.
     Decimals { scale: u8, width: usize },
-    /// Dimensions, lengths and elements each.
+    /// Dimensions, lengths and elements per value.
     Arrays,
 }
 
@@ -36,7 +36,7 @@ const BYTE: u8 = 0x02;
 const SHORT: u8 = 0x03;
 const CHAR: u8 = 0x16;
 
-/// The code of a type, and its layout. What the protocol has no type for is text.
+/// Code of a type, and its layout. Types that the protocol lacks become text.
 fn described(sql_type: SqlType) -> (u8, Layout) {
     match sql_type {
         SqlType::Boolean => (0x01, Layout::Bits),
@@ -73,12 +73,12 @@ pub(super) struct ColumnBuffer {
     code: u8,
     layout: Layout,
     rows: usize,
-    /// Bits of rows with a value; absent while all have one.
+    /// One bit per row, set for values; `None` while every row has a value.
     validity: Option<BooleanBufferBuilder>,
     values: Vec<u8>,
     /// Values of [`Layout::Bits`].
     bits: BooleanBufferBuilder,
-    /// Where the values of [`Layout::Bytes`] end.
+    /// End of each value of [`Layout::Bytes`].
     ends: Vec<u32>,
     keys: KeyNumbers,
 }
@@ -98,12 +98,12 @@ impl ColumnBuffer {
         }
     }
 
-    /// The code of its type.
+    /// Code of its type.
     pub(super) fn code(&self) -> u8 {
         self.code
     }
 
-    /// Bytes that a value has at least.
+    /// Minimum bytes of a value.
     pub(super) fn width(&self) -> usize {
         match self.layout {
             Layout::Bits | Layout::Symbols => 1,
@@ -114,7 +114,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Bytes so far.
+    /// Bytes in memory so far.
     pub(super) fn held(&self) -> usize {
         let bitmap = if self.validity.is_some() { self.rows / 8 } else { 0 };
         self.values.len() + size_of::<u32>() * self.ends.len() + self.bits.len() / 8 + bitmap
@@ -128,7 +128,7 @@ impl ColumnBuffer {
         dictionary: &mut Dictionary,
     ) -> EngineResult<()> {
         match column {
-            // Never null; a join may leave one all the same, and it reads as false or 0.
+            // Never null by type; but a join may produce a null, which is written as false or 0.
             Column::Boolean(array) => {
                 let truths = match array.nulls() {
                     Some(nulls) => array.values() & nulls.inner(),
@@ -163,7 +163,7 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Values that lie as the message has them.
+    /// Appends values that already have the message's layout.
     fn push_fixed<T: ArrowNativeType>(&mut self, column: &Fixed<'_, T>) {
         match column.nulls.filter(|nulls| nulls.null_count() > 0) {
             None => self.values.extend_from_slice(column.values.to_byte_slice()),
@@ -176,7 +176,7 @@ impl ColumnBuffer {
         self.note(column.nulls, column.values.len());
     }
 
-    /// The same of a type without null.
+    /// The same for a type without null.
     fn push_or_zero<T: ArrowNativeType>(&mut self, column: &Fixed<'_, T>) {
         let start = self.values.len();
         self.values.extend_from_slice(column.values.to_byte_slice());
@@ -189,7 +189,7 @@ impl ColumnBuffer {
         self.rows += column.values.len();
     }
 
-    /// Rows of the untyped NULL, in a column of any type.
+    /// Appends rows of the untyped NULL, in a column of any type.
     fn push_nothing(&mut self, rows: usize) {
         match self.layout {
             Layout::Bits => self.bits.append_n(rows, false),
@@ -239,7 +239,7 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Symbols that were computed have no dictionary of their own.
+    /// Computed symbols have no dictionary.
     fn push_interned(
         &mut self,
         texts: &Text<'_>,
@@ -277,7 +277,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// `cell` appends the value of a row, and tells whether there is one.
+    /// `cell` appends the value of a row, and returns whether one exists.
     fn push_cells(
         &mut self,
         rows: usize,
@@ -295,7 +295,7 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Notes which of so many rows have a value.
+    /// Records which of these rows have a value.
     fn note(&mut self, nulls: Option<&NullBuffer>, rows: usize) {
         let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
         if nulls.is_some() {
@@ -319,7 +319,7 @@ impl ColumnBuffer {
         self.rows += 1;
     }
 
-    /// Begins the bitmap with the first null.
+    /// Creates the bitmap at the first null.
     fn bitmap(&mut self) {
         if self.validity.is_none() {
             let mut validity = BooleanBufferBuilder::new(self.rows);
@@ -328,7 +328,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Appends the column, which is empty afterwards.
+    /// Appends the column to `out` and empties it.
     pub(super) fn write(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
         match self.validity.take() {
             None => out.push(0),
@@ -381,19 +381,19 @@ impl ColumnBuffer {
     }
 }
 
-/// Appends bytes, when there are any; tells whether.
+/// Appends bytes, if any; returns whether there were any.
 fn put<const N: usize>(out: &mut Vec<u8>, bytes: Option<[u8; N]>) -> bool {
     out.extend_from_slice(bytes.as_ref().map_or(&[], |bytes| &bytes[..]));
     bytes.is_some()
 }
 
-/// The same for bytes that begin with the highest.
+/// The same for big-endian bytes.
 fn put_turned(out: &mut Vec<u8>, bytes: Option<&[u8]>) -> bool {
     out.extend(bytes.unwrap_or_default().iter().rev());
     bytes.is_some()
 }
 
-/// Appends a value that does not lie as the message has it.
+/// Appends a value that must be converted to the message's layout.
 fn push_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     let text = |out: &mut Vec<u8>, text: Option<&str>| {
         out.extend_from_slice(text.unwrap_or_default().as_bytes());

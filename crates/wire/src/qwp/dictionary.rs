@@ -1,4 +1,4 @@
-//! The symbols of one result, numbered as they appear, whichever column has them.
+//! Symbols of one result, numbered in order of appearance over all columns.
 
 use std::hash::BuildHasher;
 
@@ -9,18 +9,18 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 use super::varint::{push_text, push_varint};
 use crate::columns::Text;
 
-/// Bytes of a slot in the table of numbers.
+/// Bytes of a slot in the hash table.
 const SLOT_BYTES: usize = 5;
 
-/// Texts and their numbers.
+/// Strings and their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     numbers: HashTable<u32>,
     hasher: DefaultHashBuilder,
     texts: Vec<u8>,
-    /// Where each text ends.
+    /// End of each string.
     ends: Vec<usize>,
-    /// How many of them went out.
+    /// Number of strings already sent.
     sent: usize,
 }
 
@@ -30,7 +30,7 @@ impl Dictionary {
         &texts[start..ends[number]]
     }
 
-    /// The number of a text, a new one where it had none.
+    /// Returns the number of a string; assigns a new one if it has none.
     pub(super) fn intern(&mut self, text: &str) -> EngineResult<u32> {
         let hash = self.hasher.hash_one(text.as_bytes());
         let (texts, ends) = (&self.texts, &self.ends);
@@ -51,7 +51,7 @@ impl Dictionary {
         Ok(number)
     }
 
-    /// Asks before anything of it doubles.
+    /// Requests memory before any buffer doubles.
     fn make_room(&mut self, bytes: usize) -> EngineResult<()> {
         if self.texts.capacity() - self.texts.len() < bytes {
             account::room(2 * self.texts.len() + bytes)?;
@@ -65,14 +65,14 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Bytes of what did not go out yet.
+    /// Bytes not sent yet.
     pub(super) fn new_bytes(&self) -> usize {
         let sent = if self.sent == 0 { 0 } else { self.ends[self.sent - 1] };
-        // The length in front of most texts is one byte.
+        // The length prefix of most strings is one byte.
         self.texts.len() - sent + self.ends.len() - self.sent
     }
 
-    /// Appends what is new: where it begins, how many, the texts.
+    /// Appends new strings: first number, count, strings.
     pub(super) fn write_new(&mut self, out: &mut Vec<u8>) {
         push_varint(out, self.sent as u64);
         push_varint(out, (self.ends.len() - self.sent) as u64);
@@ -83,10 +83,10 @@ impl Dictionary {
     }
 }
 
-/// The number of no symbol.
+/// Marks a key that was not looked up yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The numbers that the keys of a column's array stand for: each is looked up once.
+/// Cached numbers of the keys of a column's array: each is looked up once.
 #[derive(Debug, Default)]
 pub(super) struct KeyNumbers {
     /// The array's dictionary; holding it keeps its address from being reused.
@@ -109,7 +109,7 @@ impl KeyNumbers {
         Ok(())
     }
 
-    /// The number of a key; `None` where the dictionary has null there.
+    /// Returns the number of a key; `None` if the dictionary value is null.
     #[inline]
     pub(super) fn get(
         &mut self,

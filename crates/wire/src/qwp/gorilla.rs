@@ -1,9 +1,9 @@
-//! Instants as the differences of their differences: one bit for each where they are regular.
+//! Timestamps as differences of differences: one bit per value if they are regular.
 
 /// Bytes of one value.
 const WIDTH: usize = size_of::<i64>();
 
-/// Bits, the lowest first.
+/// Bit writer, lowest bit first.
 struct Bits<'a> {
     out: &'a mut Vec<u8>,
     word: u128,
@@ -28,8 +28,7 @@ impl Bits<'_> {
     }
 }
 
-/// The sizes of a difference: the least and the greatest, the prefix, its bits, and those of the
-/// number.
+/// Sizes of a difference: minimum, maximum, prefix, bits of the prefix, bits of the number.
 const BUCKETS: [(i64, i64, u64, u32, u32); 4] = [
     (-64, 63, 0b01, 2, 7),
     (-256, 255, 0b011, 3, 9),
@@ -37,8 +36,8 @@ const BUCKETS: [(i64, i64, u64, u32, u32); 4] = [
     (i32::MIN as i64, i32::MAX as i64, 0b1111, 4, 32),
 ];
 
-/// Appends `values`, numbers of 64 bits with the lowest byte first; `false`, and nothing appended,
-/// where they are fewer than three, a difference is too large, or it would not be smaller.
+/// Appends `values`, which are little-endian 64-bit numbers. Returns `false` and appends nothing if
+/// there are fewer than three, a difference is too large, or the result would not be smaller.
 pub(super) fn encode(values: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     if values.len() < 3 * WIDTH {
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn each_size_at_its_ends() {
+    fn differences_at_bucket_limits_round_trip() {
         for change in [0, -1, 63, -64, 64, -65, 255, -256, 256, 2047, -2048, 2048, -2049] {
             let values = [1_000, 2_000, 3_000, 4_000 + change, 5_000];
             let bytes = encoded(&values).expect("it is smaller");
@@ -135,14 +134,14 @@ mod tests {
     }
 
     #[test]
-    fn the_bits_that_the_protocol_says() {
-        // 1 0, then 7 bits of -1.
+    fn encoded_bits_follow_the_protocol() {
+        // Bits 1 and 0, then 7 bits of -1.
         assert_eq!(encoded(&[0, 1, 1]).unwrap()[16..], [0b1111_1101, 0b1]);
         assert_eq!(encoded(&[0, 1, 2, 3]).unwrap()[16..], [0]);
     }
 
     #[test]
-    fn what_does_not_shrink_stays_as_it_is() {
+    fn values_that_do_not_shrink_are_not_encoded() {
         assert_eq!(encoded(&[]), None);
         assert_eq!(encoded(&[1, 2]), None);
         assert_eq!(encoded(&[0, 0, i64::from(i32::MAX) + 1]), None);

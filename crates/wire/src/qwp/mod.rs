@@ -1,9 +1,9 @@
-//! Rows as `RESULT_BATCH` messages of QWP, the columnar protocol: each column's values packed, in
-//! one table block for each message, straight from the arrays.
+//! Rows as `RESULT_BATCH` messages of QWP, the columnar protocol: packed values of each column, in
+//! one table block per message, directly from the arrays.
 //!
-//! What is written is a message without its head, which holds the query's number: the flags of the
-//! header (8 bits), then what follows that number, from the sequence on. So equal results have
-//! equal bytes for every client. The symbols of a query are numbered from 0.
+//! A message is written without its head, which contains the query's number. It consists of the
+//! flags of the header (8 bits), then everything after that number, starting with the sequence. So
+//! equal results have equal bytes for every client. Symbols are numbered from 0 for each query.
 
 mod column;
 mod dictionary;
@@ -19,44 +19,44 @@ use self::dictionary::Dictionary;
 use self::varint::{push_text, push_varint};
 use crate::columns::columns_of;
 
-/// Timestamps and dates begin with a byte that says how they are encoded.
+/// A byte before timestamps and dates gives their encoding.
 const FLAG_GORILLA: u8 = 0x04;
-/// New symbols come before the table block.
+/// New symbols precede the table block.
 const FLAG_DELTA_DICTIONARY: u8 = 0x08;
-/// What follows the sequence is compressed.
+/// Everything after the sequence is compressed.
 const FLAG_ZSTD: u8 = 0x10;
-/// The protocol's own limit of a message, less than which all of ours have.
+/// Message limit of the protocol; all our messages are smaller.
 const MESSAGE_BYTES: usize = 16 << 20;
-/// What one row may have, so that it fits beside those that share its message.
+/// Maximum bytes of one row, so that it fits in a message with other rows.
 const ROW_BYTES: usize = 15 << 20;
-/// A column's flag, prefix and name, for the first guess.
+/// Bytes of a column's flag, prefix and name, for the initial estimate.
 const COLUMN_BYTES_GUESS: usize = 16;
 
-/// How rows are divided into messages, and packed.
+/// Size limits of messages, and their compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QwpOptions {
-    /// Rows of a message, at most; 1 at least.
+    /// Maximum rows per message; at least 1.
     pub max_rows: usize,
     /// Bytes after which a message is closed; a row may exceed them.
     pub max_bytes: usize,
-    /// The level of zstd; `None` leaves it away.
+    /// Level of zstd; `None` disables compression.
     pub zstd_level: Option<i32>,
 }
 
-/// The messages of one result.
+/// Messages of one result.
 pub(crate) struct QwpMessages {
     fields: Vec<Field>,
     options: QwpOptions,
     columns: Vec<ColumnBuffer>,
     dictionary: Dictionary,
-    /// Rows of the open message.
+    /// Number of rows in the open message.
     rows: usize,
-    /// Bytes that a row has at least.
+    /// Minimum bytes of a row.
     row_bytes: usize,
     sequence: u64,
     is_ended: bool,
     compressor: Option<Compressor<'static>>,
-    /// The body before it is compressed.
+    /// The body before compression.
     body: Vec<u8>,
 }
 
@@ -85,7 +85,8 @@ impl QwpMessages {
         })
     }
 
-    /// How many rows the open message takes, as far as their width is known; 0 when it is full.
+    /// Number of rows that still fit in the open message, as far as their width is known; 0 if it
+    /// is full.
     pub(crate) fn room(&self) -> usize {
         let rows = self.options.max_rows.saturating_sub(self.rows);
         let bytes = self.options.max_bytes.saturating_sub(self.held());
@@ -115,12 +116,12 @@ impl QwpMessages {
         Ok(())
     }
 
-    /// Notes that no row follows: a result without rows has a message too.
+    /// Records that no more rows follow: a result without rows also has a message.
     pub(crate) fn finish(&mut self) {
         self.is_ended = true;
     }
 
-    /// Appends the open message, when it has anything to say.
+    /// Appends the open message, if it is not empty.
     pub(crate) fn close(&mut self, out: &mut Vec<u8>) -> EngineResult<()> {
         let is_first = self.sequence == 0;
         if self.rows == 0 && !(is_first && self.is_ended) {
@@ -156,7 +157,7 @@ impl QwpMessages {
         Ok(())
     }
 
-    /// The new symbols and the table block.
+    /// Writes the new symbols and the table block.
     fn write_body(&mut self, out: &mut Vec<u8>, is_first: bool) -> EngineResult<()> {
         self.dictionary.write_new(out);
         push_text(out, b"");
@@ -174,11 +175,11 @@ impl QwpMessages {
         Ok(())
     }
 
-    /// Appends the body compressed, unless that is not smaller.
+    /// Appends the compressed body; returns `false` if it is not smaller.
     fn compress(&mut self, body: &[u8], out: &mut Vec<u8>) -> EngineResult<bool> {
         let Some(compressor) = &mut self.compressor else { return Ok(false) };
         let start = out.len();
-        // A byte less than it has: what does not fit there did not shrink.
+        // One byte less than the body: if the output does not fit, it did not shrink.
         out.resize(start + body.len().saturating_sub(1), 0);
         let written = compressor.compress_to_buffer(body, &mut out[start..]).ok();
         out.truncate(start + written.unwrap_or(0));

@@ -31,7 +31,7 @@ fn closed(messages: &mut QwpMessages) -> Vec<u8> {
     out
 }
 
-/// The bytes of the only column of a result.
+/// Returns the bytes of the only column of a result.
 fn column(sql_type: SqlType, array: impl arrow_array::Array + 'static) -> Vec<u8> {
     let mut messages = messages(&[sql_type], PLAIN);
     let rows = array.len();
@@ -45,7 +45,7 @@ fn column(sql_type: SqlType, array: impl arrow_array::Array + 'static) -> Vec<u8
 }
 
 #[test]
-fn nulls_are_in_the_bitmap_and_values_are_packed() {
+fn nulls_are_only_in_the_bitmap_and_values_are_packed() {
     let longs = Int64Array::from(vec![Some(1), None, Some(-2)]);
     let expected = [&[1, 0b010][..], &1_i64.to_le_bytes(), &(-2_i64).to_le_bytes()].concat();
     assert_eq!(column(SqlType::Long, longs), expected);
@@ -78,7 +78,7 @@ fn types_without_null_have_no_bitmap() {
 }
 
 #[test]
-fn prefixes_are_there_without_values() {
+fn columns_of_only_nulls_keep_their_prefixes() {
     assert_eq!(column(SqlType::Long, NullArray::new(2)), [1, 3]);
     assert_eq!(column(SqlType::Timestamp, NullArray::new(2)), [1, 3, 0]);
     assert_eq!(column(SqlType::Varchar, NullArray::new(2)), [1, 3, 0, 0, 0, 0]);
@@ -89,7 +89,7 @@ fn prefixes_are_there_without_values() {
 }
 
 #[test]
-fn bytes_of_wide_values_are_turned() {
+fn wide_values_are_written_in_reverse_byte_order() {
     let bytes: Vec<u8> = (0..16).collect();
     let uuids = FixedSizeBinaryArray::try_from_iter([bytes.clone()].into_iter()).unwrap();
     let turned: Vec<u8> = bytes.into_iter().rev().collect();
@@ -107,7 +107,7 @@ fn bytes_of_wide_values_are_turned() {
 }
 
 #[test]
-fn instants_shrink_where_they_are_regular() {
+fn regular_timestamps_are_compressed() {
     let regular: Vec<i64> = (0..100).map(|row| 1_000 * row).collect();
     let bytes = column(SqlType::Date, TimestampMillisecondArray::from(regular.clone()));
     assert_eq!(bytes[..2], [0, 1]);
@@ -117,7 +117,7 @@ fn instants_shrink_where_they_are_regular() {
 }
 
 #[test]
-fn symbols_are_numbered_once_for_all_columns_and_messages() {
+fn symbols_are_numbered_once_over_all_columns_and_messages() {
     let dictionary: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("b"), None]));
     let of = |keys: Vec<Option<i32>>| -> ArrayRef {
         let keys = Int32Array::from(keys);
@@ -136,7 +136,7 @@ fn symbols_are_numbered_once_for_all_columns_and_messages() {
 }
 
 #[test]
-fn a_result_without_rows_has_its_columns() {
+fn a_result_without_rows_describes_its_columns() {
     let mut messages = messages(&[SqlType::Int], PLAIN);
     assert!(closed(&mut messages).is_empty(), "more may follow");
     messages.finish();
@@ -145,7 +145,7 @@ fn a_result_without_rows_has_its_columns() {
 }
 
 #[test]
-fn messages_are_divided_by_rows_and_bytes() {
+fn messages_are_split_by_rows_and_bytes() {
     let options = QwpOptions { max_rows: 10, max_bytes: 32, zstd_level: None };
     let mut messages = messages(&[SqlType::Long], options);
     assert_eq!(messages.room(), 4);
@@ -160,7 +160,7 @@ fn messages_are_divided_by_rows_and_bytes() {
 }
 
 #[test]
-fn a_row_beyond_a_message_is_refused() {
+fn a_row_larger_than_a_message_is_refused() {
     let mut messages = messages(&[SqlType::Varchar], PLAIN);
     let long = "x".repeat(ROW_BYTES + 1);
     let error = messages.encode(&batch(vec![Arc::new(StringArray::from(vec![long]))]));
@@ -168,7 +168,7 @@ fn a_row_beyond_a_message_is_refused() {
 }
 
 #[test]
-fn compression_is_kept_where_it_shrinks() {
+fn compression_is_used_only_where_it_shrinks() {
     let options = QwpOptions { zstd_level: Some(1), ..PLAIN };
     let mut messages = messages(&[SqlType::Long], options);
     messages.encode(&batch(vec![Arc::new(Int64Array::from(vec![7; 500]))])).unwrap();

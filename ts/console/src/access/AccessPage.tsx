@@ -1,4 +1,7 @@
-/** Who may do what: people and groups, the rights of one of them, and what is planned for it. */
+/**
+ * Access page: users and groups, the permissions of the selected principal, and its pending
+ * changes.
+ */
 import {
   createEffect,
   createMemo,
@@ -45,7 +48,7 @@ export default function AccessPage(props: { schema: Schema }): JSX.Element {
     }
   };
   onMount(() => void begin());
-  // Who has just signed in gets what was refused before.
+  // After a sign-in, retry the load that was refused.
   createEffect(
     on(props.schema.tables, ({ state: isThere }) => {
       if (isThere === 'ready' && state.principals().state === 'failed') {

@@ -1,10 +1,10 @@
-/** Rights that are not of tables: on the whole database, its server, its users. */
+/** Permissions that do not apply to tables: on the whole database, its server and its users. */
 import { createMemo, createSignal, For, type JSX } from 'solid-js';
 import { databaseGroups } from './catalogue.js';
 import { EVERYWHERE, markOf } from './model.js';
 import { RightButton, type RightsProps } from './RightButton.js';
 
-/** Whether they are shown; that stays when another principal is. */
+/** Whether the section is open; retained when another principal is selected. */
 const [isOpen, setOpen] = createSignal(false);
 
 export function DatabaseRights(props: RightsProps): JSX.Element {

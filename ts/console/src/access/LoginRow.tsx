@@ -1,4 +1,4 @@
-/** With what one can log in, and the tokens for HTTP: made, shown once, ended. */
+/** Login methods of a principal, and its HTTP tokens: created, shown once, revoked. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { confirmed } from '../page/questions.js';
@@ -9,7 +9,7 @@ import type { RightsProps } from './RightButton.js';
 import type { AccessState } from './state.js';
 import { NewTokenDialog, OneTokenDialog, TokenDialog, type NewToken } from './TokenDialogs.js';
 
-/** Names of ways to log in, by those of the server. */
+/** Display names of login methods, keyed by the server's names. */
 const LOGINS: Readonly<Record<string, string>> = {
   Password: 'Password',
   'JWK Token': 'Key',
@@ -18,7 +18,7 @@ const LOGINS: Readonly<Record<string, string>> = {
 
 export function LoginRow(props: RightsProps): JSX.Element {
   const [asking, setAsking] = createSignal<'new' | 'one'>();
-  // A token is here and on the screen until its dialog is closed, and nowhere else.
+  // A token exists only here and on the screen, until its dialog is closed.
   const [made, setMade] = createSignal<NewToken>();
   const principal = (): Principal => props.rights.principal;
   const hasToken = (): boolean => props.rights.logins.includes('REST Token');

@@ -1,4 +1,4 @@
-/** The groups of a user, or the users of a group: each can be taken out, others put in. */
+/** Groups of a user or users of a group, with controls to add and remove them. */
 import { For, Show, type JSX } from 'solid-js';
 import { quoted } from '../sql/names.js';
 import { showFailure } from '../page/notices.js';

@@ -1,11 +1,11 @@
-/** Asks for a new password, twice; it is sent once and kept nowhere. */
+/** Dialog for a new password, entered twice. It is sent once and never stored. */
 import { createSignal, type JSX } from 'solid-js';
 import { showToast } from '../page/notices.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 
 export function PasswordDialog(props: {
   name: string;
-  /** Rejects with the server's words. */
+  /** Rejects with the server's error message. */
   set: (password: string) => Promise<void>;
   onClose: () => void;
 }): JSX.Element {

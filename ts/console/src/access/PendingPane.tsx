@@ -1,4 +1,4 @@
-/** What is planned as SQL, in the order in which it would run. */
+/** Pending changes as SQL, in execution order. */
 import { For, Show, type JSX } from 'solid-js';
 import { announce } from '../page/notices.js';
 import { copy } from '../ui/clipboard.js';

@@ -1,8 +1,8 @@
-/** How a right is held, distinguished by shape: colour is never the only sign. */
+/** Shows by its shape how a permission is held; colour is never the only cue. */
 import { Show, type JSX } from 'solid-js';
 import type { Mark } from './model.js';
 
-/** Held, but not of its own. */
+/** Held, but not granted to the principal directly. */
 const TICKED: ReadonlySet<Mark> = new Set(['inherited', 'group', 'administrator']);
 const TICK = 'M4.8 8.3l2.2 2.2 4.2-4.8';
 

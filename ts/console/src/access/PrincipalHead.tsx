@@ -1,4 +1,4 @@
-/** Who the rights are of, and what can be done with them as a whole. */
+/** Heading of the selected principal, with the actions that apply to it as a whole. */
 import { createSignal, Show, type JSX } from 'solid-js';
 import { quoted } from '../sql/names.js';
 import { showFailure, showToast } from '../page/notices.js';
@@ -36,9 +36,9 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
   );
 }
 
-/** What can be done with a principal as a whole. */
+/** Actions that apply to the principal as a whole. */
 function menuOf(state: AccessState, principal: Principal, setPassword: () => void): MenuItem[] {
-  /** Tells what was done, never with a password in it. */
+  /** Reports the executed statement; a password never appears in the message. */
   const run = async (statement: string, isGone: boolean, done = statement): Promise<void> => {
     const said = state.run(statement, isGone ? undefined : principal);
     await said.then(() => showToast({ text: done }), showFailure);

@@ -1,4 +1,4 @@
-/** One right at one place: how it is held, and the plan of a click on it. */
+/** One permission on one object: how it is held, and the change that a click makes pending. */
 import { For, type JSX } from 'solid-js';
 import { concerns, groupsOf, isGiven, markOf, type Mark, type Place } from './model.js';
 import { PermissionMark } from './PermissionMark.js';
@@ -9,7 +9,7 @@ export interface RightsProps {
   readonly rights: Rights;
 }
 
-/** What the shapes mean. */
+/** Legend of the mark shapes. */
 export function MarkLegend(): JSX.Element {
   return (
     <p class="access-legend hint">
@@ -40,7 +40,7 @@ export function RightButton(
   props: RightsProps & {
     permission: string;
     place: Place;
-    /** What the place is called; nothing where the right says it all. */
+    /** Name of the object; omitted where the permission's name is enough. */
     object?: string;
   },
 ): JSX.Element {

@@ -1,4 +1,4 @@
-/** Objects by rights; a table opens into its columns. */
+/** Matrix of objects by permissions; a table expands into its columns. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import type { ColumnEntry, TableEntry } from '../model/schema.js';
@@ -12,11 +12,12 @@ export interface MatrixProps extends RightsProps {
   readonly schema: Schema;
 }
 
-/** The set of rights that the columns are; it stays when another principal is shown. */
+/** Permission set shown as columns; retained when another principal is selected. */
 const [chosen, setChosen] = createSignal('');
 
 export function RightsMatrix(props: MatrixProps): JSX.Element {
-  // The list changes as others make tables: a row stays, and stays open, while its table is there.
+  // Other users create and drop tables meanwhile: a row is retained, and stays expanded, while its
+  // table exists.
   const tables = createMemo<readonly Listed[]>((before) => {
     const now = props.schema.known;
     const known = new Map(before.map((one) => [`${one.kind} ${one.name}`, one]));
@@ -26,7 +27,7 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
   const sets = createMemo(() => rightSets(props.rights.catalogue));
   const set = (): RightSet => sets().find(({ name }) => name === chosen()) ?? sets()[0] ?? NO_SET;
   const rights = createMemo(() => rightsOf(set()));
-  // Where no right of the set can be held there is nothing to see.
+  // Hide objects on which no permission of the set can be granted.
   const shown = createMemo(() =>
     tables().filter(
       ({ name, kind }) =>
@@ -185,9 +186,9 @@ function TableRows(
 
 interface CellsProps extends MatrixProps {
   readonly place: Place;
-  /** The rights that are the columns. */
+  /** Permissions shown as columns. */
   readonly columns: readonly string[];
-  /** How the place is called. */
+  /** Display name of the object. */
   readonly object: string;
   readonly what: Parameters<typeof applies>[2];
 }

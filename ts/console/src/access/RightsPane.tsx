@@ -1,4 +1,6 @@
-/** The rights of one: how it may connect, its groups, and a table of objects by rights. */
+/**
+ * Permissions of one principal: allowed endpoints, groups, and a matrix of objects by permissions.
+ */
 import { For, Show, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { ENDPOINTS } from './catalogue.js';
@@ -47,7 +49,7 @@ export function RightsPane(props: PaneProps): JSX.Element {
   );
 }
 
-/** The service accounts that a user or the members of a group may become. */
+/** Service accounts that a user or the members of a group may assume. */
 function Accounts(props: PaneProps): JSX.Element {
   const accounts = (): readonly string[] =>
     props.rights.principal.kind === 'service account'

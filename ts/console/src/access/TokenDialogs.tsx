@@ -1,4 +1,4 @@
-/** Dialogs about tokens for HTTP. A token is in none of them longer than it is shown. */
+/** Dialogs for HTTP tokens. No dialog keeps a token longer than it is shown. */
 import { createSignal, onMount, type JSX } from 'solid-js';
 import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -18,10 +18,10 @@ export interface NewToken {
 
 const USUAL_TTL = '30d';
 
-/** How long a new token lives. */
+/** Asks for the lifetime of a new token and creates it. */
 export function NewTokenDialog(props: {
   principal: Principal;
-  /** Gets the token where one was made. */
+  /** Receives the token if one was created. */
   onClose: (made: NewToken | undefined) => void;
 }): JSX.Element {
   let made: NewToken | undefined;
@@ -66,7 +66,7 @@ export function NewTokenDialog(props: {
   );
 }
 
-/** Shows a new token, this once. */
+/** Shows a new token; it cannot be shown again. */
 export function TokenDialog(props: { token: NewToken; onClose: () => void }): JSX.Element {
   let dialog!: HTMLDialogElement;
   const [isCopied, setCopied] = createSignal(false);
@@ -106,7 +106,7 @@ export function TokenDialog(props: { token: NewToken; onClose: () => void }): JS
   );
 }
 
-/** Ends one token. The server knows tokens by their text alone. */
+/** Revokes one token. The server identifies a token only by its value. */
 export function OneTokenDialog(props: {
   principal: Principal;
   onDone: () => void;

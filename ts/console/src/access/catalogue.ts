@@ -1,8 +1,11 @@
-/** Every right that the server knows, and in which groups the page shows them. */
+/** All permissions of the server, and the groups in which the page shows them. */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import type { TableKind } from '../model/schema.js';
 
-/** The levels on which each right can be held, by its name: `database`, `table`, `column`. */
+/**
+ * Levels at which each permission can be granted (`database`, `table`, `column`), keyed by its
+ * name.
+ */
 export type Catalogue = ReadonlyMap<string, ReadonlySet<string>>;
 
 interface RightGroup {
@@ -10,13 +13,13 @@ interface RightGroup {
   readonly rights: readonly string[];
 }
 
-/** Rights on tables that are columns of the matrix together. */
+/** Table permissions that are shown together as columns of the matrix. */
 export interface RightSet {
   readonly name: string;
   readonly groups: readonly RightGroup[];
 }
 
-/** Rights that say how a principal may connect. */
+/** Permissions that control how a principal may connect. */
 export const ENDPOINTS: readonly (readonly [permission: string, name: string])[] = [
   ['HTTP', 'Console and HTTP'],
   ['PGWIRE', 'PostgreSQL clients'],
@@ -122,10 +125,10 @@ const DATABASE_GROUPS: readonly RightGroup[] = [
   },
 ];
 
-/** A short form of many rights; each of them is shown by itself. */
+/** Shorthand for many permissions; each of them is listed separately. */
 const SHORT_FORM = 'ALL';
 
-/** Rows of `all_permissions()`. */
+/** Builds the catalogue from the rows of `all_permissions()`. */
 export function catalogueOf(answer: Answer): Catalogue {
   const rows = recordsOf(answer).map(
     (cell) => [String(cell('permission')), new Set(textOf(cell('levels'))?.split(', '))] as const,
@@ -133,12 +136,12 @@ export function catalogueOf(answer: Answer): Catalogue {
   return new Map(rows.filter(([name]) => name !== SHORT_FORM));
 }
 
-/** Whether a right is held on tables; others are of the whole database. */
+/** Whether a permission applies to tables; the others apply to the whole database. */
 export function isOfTables(catalogue: Catalogue, permission: string): boolean {
   return catalogue.get(permission)?.has('table') === true;
 }
 
-/** The rights on tables that the server knows; what no set names is in one of its own. */
+/** Table permissions of the server by set; those in no named set form an additional one. */
 export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   const left = new Set([...catalogue.keys()].filter((name) => isOfTables(catalogue, name)));
   const sets = TABLE_SETS.map(({ name, groups }) => ({ name, groups: taken(groups, left) }));
@@ -147,7 +150,7 @@ export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   );
 }
 
-/** The rights on the whole database, without those that say how to connect. */
+/** Permissions on the whole database, without those that control how to connect. */
 export function databaseGroups(catalogue: Catalogue): readonly RightGroup[] {
   const isOfDatabase = (name: string): boolean =>
     catalogue.get(name)?.has('database') === true && !isOfTables(catalogue, name);
@@ -157,7 +160,7 @@ export function databaseGroups(catalogue: Catalogue): readonly RightGroup[] {
   return [...groups, ...rest(left)];
 }
 
-/** The groups with what of them is left, which is left no more. */
+/** Restricts the groups to permissions in `left`, and removes these from `left`. */
 function taken(groups: readonly RightGroup[], left: Set<string>): readonly RightGroup[] {
   return groups
     .map(({ name, rights }) => ({ name, rights: rights.filter((right) => left.delete(right)) }))
@@ -180,7 +183,7 @@ const ON_VIEWS: Readonly<Record<Exclude<TableKind, 'table'>, ReadonlySet<string>
 };
 const OF_VIEWS: ReadonlySet<string> = new Set(VIEW_GROUPS.flatMap(({ rights }) => rights));
 
-/** Whether a right can be held on a thing at all; views are granted as a whole. */
+/** Whether a permission can be granted on an object of this kind; views are granted as a whole. */
 export function applies(
   catalogue: Catalogue,
   permission: string,

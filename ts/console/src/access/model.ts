@@ -1,4 +1,4 @@
-/** Rights as the server lists them, what a click plans, and the SQL it comes to. */
+/** Permissions as listed by the server, the pending change of a click, and the resulting SQL. */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { literal, quoted } from '../sql/names.js';
 import { isOfTables, type Catalogue } from './catalogue.js';
@@ -10,7 +10,7 @@ export interface Principal {
   readonly name: string;
 }
 
-/** Where a right lies: on a column, on a table, or, with neither, on all tables. */
+/** Object of a grant: a column, a table or, with neither, all tables. */
 export interface Place {
   readonly table: string | undefined;
   readonly column: string | undefined;
@@ -21,34 +21,37 @@ export const EVERYWHERE: Place = { table: undefined, column: undefined };
 
 export interface Grant extends Place {
   readonly permission: string;
-  /** Whether it may be passed on. */
+  /** Whether the holder may grant it to others. */
   readonly option: boolean;
-  /** Whether it follows from another one: the time column comes along with any other. */
+  /** Whether another grant implies it: a grant on any column includes the time column. */
   readonly isImplied: boolean;
-  /** Who was given it: the principal, or groups; empty where the server does not know. */
+  /** Grantees: the principal itself or its groups; empty where the server does not report them. */
   readonly grantedTo: readonly string[];
 }
 
-/** One right to be given or taken; nothing happens before it is applied. */
+/** A pending grant or revoke; nothing is executed before it is applied. */
 export interface Change extends Place {
   readonly permission: string;
   readonly isGrant: boolean;
 }
 
-/** How a right shows: held here, to be passed on, a group's, from above, from others, in part. */
+/**
+ * How a permission is displayed: granted directly, with grant option, through a group, on all
+ * tables, through `DATABASE ADMIN`, implied by another grant, on some columns only, or not at all.
+ */
 export type Mark =
   'granted' | 'option' | 'group' | 'inherited' | 'administrator' | 'implied' | 'part' | 'none';
 
-/** Comes with every right there is. */
+/** Includes every other permission. */
 const DATABASE_ADMIN = 'DATABASE ADMIN';
 const ASSUME = 'ASSUME SERVICE ACCOUNT ';
 
-/** The right to become a service account, as the server lists it. */
+/** Permission to assume a service account, as the server lists it. */
 export function assumes(account: string): string {
   return ASSUME + account;
 }
 
-/** Rows of `SHOW PERMISSIONS`. */
+/** Parses the rows of `SHOW PERMISSIONS`. */
 export function grantsOf(answer: Answer): Grant[] {
   return recordsOf(answer).map((cell) => ({
     permission: String(cell('permission')),
@@ -60,7 +63,7 @@ export function grantsOf(answer: Answer): Grant[] {
   }));
 }
 
-/** The groups through which a principal has a right at a place. */
+/** Groups through which a principal holds a permission on an object. */
 export function groupsOf(
   grants: readonly Grant[],
   permission: string,
@@ -75,7 +78,7 @@ function grantAt(grants: readonly Grant[], permission: string, place: Place): Gr
   return grants.find((grant) => grant.permission === permission && isSame(grant, place));
 }
 
-/** How the principal of this name holds a right at a place. */
+/** How the named principal holds a permission on an object. */
 export function markOf(
   grants: readonly Grant[],
   permission: string,
@@ -98,7 +101,7 @@ export function markOf(
   return isPart && place.table !== undefined ? 'part' : 'none';
 }
 
-/** Whether a grant on a table or on all of them reaches a place. */
+/** Whether a grant on a table or on all tables covers an object. */
 function covers(grant: Grant, place: Place): boolean {
   return grant.table === undefined || same(grant.table, place.table);
 }
@@ -107,19 +110,22 @@ function isSame(left: Place, right: Place): boolean {
   return same(left.table, right.table) && same(left.column, right.column);
 }
 
-/** The server's names do not tell cases apart. */
+/** Names are case-insensitive on the server. */
 function same(left: string | undefined, right: string | undefined): boolean {
   return left?.toLowerCase() === right?.toLowerCase();
 }
 
 const TAKEN: ReadonlySet<Mark> = new Set(['granted', 'option', 'inherited']);
 
-/** Whether a click on a right gives it, as where a group has it; otherwise it takes it. */
+/**
+ * Whether a click grants the permission, for example if only a group holds it; otherwise it
+ * revokes.
+ */
 export function isGiven(mark: Mark): boolean {
   return !TAKEN.has(mark);
 }
 
-/** The plan after a click: the change is added, or taken back when it was planned already. */
+/** Pending changes after a click: adds the change, or removes it if it was already pending. */
 export function toggled(
   changes: readonly Change[],
   permission: string,
@@ -135,15 +141,15 @@ export function concerns(change: Change, permission: string, place: Place): bool
   return change.permission === permission && isSame(change, place);
 }
 
-/** A statement of the plan and what it brings about. */
+/** A statement and the pending changes that it applies. */
 export interface Step {
   readonly statement: string;
   readonly changes: readonly Change[];
 }
 
 /**
- * The plan in its order, columns last, so that what concerns a whole table does not undo them;
- * columns of one table that go together are one statement.
+ * Statements of the pending changes, column changes last, so that a change of the whole table does
+ * not undo them. Equal changes on columns of one table share a statement.
  */
 export function stepsOf(
   changes: readonly Change[],
@@ -177,25 +183,28 @@ function statementOf(group: readonly Change[], principal: Principal, catalogue: 
   return isGrant ? `GRANT ${right}${on} TO ${name}` : `REVOKE ${right}${on} FROM ${name}`;
 }
 
-/** Creates a principal; without a password they cannot log in by one. */
+/** Statement that creates a principal; without a password, password login is not possible. */
 export function creationOf({ kind, name }: Principal, password: string): string {
   const secret = password === '' ? '' : ` WITH PASSWORD ${literal(password)}`;
   return `CREATE ${kind.toUpperCase()} ${quoted(name)}${secret}`;
 }
 
-/** Changes how a principal logs in; an empty password takes it away. */
+/** Statement that sets a password; an empty one removes the password. */
 export function passwordStatement(principal: Principal, password: string): string {
   const secret = password === '' ? 'NO PASSWORD' : `PASSWORD ${literal(password)}`;
   return `${alteration(principal)} WITH ${secret}`;
 }
 
-/** Makes a token for HTTP that lives as long as `ttl` says; renewed, since the last login. */
+/**
+ * Statement that creates an HTTP token with lifetime `ttl`; with `isRenewed`, counted from the last
+ * login.
+ */
 export function tokenStatement(principal: Principal, ttl: string, isRenewed: boolean): string {
   const words = `${alteration(principal)} CREATE TOKEN TYPE REST WITH TTL ${literal(ttl)}`;
   return isRenewed ? `${words} REFRESH` : words;
 }
 
-/** Ends one token, or all of them where none is given. */
+/** Statement that revokes one token, or all of them if none is given. */
 export function tokenEnd(principal: Principal, token = ''): string {
   const words = `${alteration(principal)} DROP TOKEN TYPE REST`;
   return token === '' ? words : `${words} ${literal(token)}`;

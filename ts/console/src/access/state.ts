@@ -1,4 +1,7 @@
-/** Users, groups and service accounts, the rights of one of them, and what is planned for it. */
+/**
+ * Users, groups and service accounts, the permissions of the selected principal, and its pending
+ * changes.
+ */
 import type { Accessor } from 'solid-js';
 import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -27,9 +30,9 @@ export interface Rights {
   readonly groups: readonly string[];
   /** The users of a group. */
   readonly members: readonly string[];
-  /** With what a user or a service account can log in at present. */
+  /** Current login methods of a user or a service account. */
   readonly logins: readonly string[];
-  /** Every right that the server knows. */
+  /** All permissions of the server. */
   readonly catalogue: Catalogue;
 }
 
@@ -49,9 +52,9 @@ export class AccessState {
   readonly #changes = signal<readonly Change[]>([]);
   readonly changes: Accessor<readonly Change[]> = this.#changes;
   readonly #failure = signal('');
-  /** Why the first of the planned statements that failed did so. */
+  /** Error of the first pending statement that failed. */
   readonly failure: Accessor<string> = this.#failure;
-  /** What is planned for those who are not shown. */
+  /** Pending changes of the principals that are not selected. */
   readonly #plans = new Map<string, readonly Change[]>();
   #shown = '';
 
@@ -69,14 +72,17 @@ export class AccessState {
     );
   }
 
-  /** Shows another one; what is planned for the one before waits until that is shown again. */
+  /**
+   * Selects a principal; pending changes of the previous one are retained until it is selected
+   * again.
+   */
   async show(principal: Principal): Promise<void> {
     this.#select(`${principal.kind} ${principal.name}`);
     this.#rights.set({ state: 'loading' });
     this.#rights.set(await settle(() => this.#rightsOf(principal)));
   }
 
-  /** Closes the rights; the plan waits as it does when another one is shown. */
+  /** Deselects the principal; its pending changes are retained. */
   hide(): void {
     this.#select('');
     this.#rights.set(undefined);
@@ -94,7 +100,7 @@ export class AccessState {
     this.#changes.set(toggled(this.changes(), permission, place, mark));
   }
 
-  /** What is planned, as statements in the order in which they would run. */
+  /** Pending changes as statements, in execution order. */
   steps(): readonly Step[] {
     const rights = readyOf(this.rights());
     return rights ? stepsOf(this.changes(), rights.principal, rights.catalogue) : [];
@@ -105,7 +111,9 @@ export class AccessState {
     this.#changes.set([]);
   }
 
-  /** Runs what is planned in order, up to the first error; what is left stays planned. */
+  /**
+   * Executes the pending changes in order up to the first error; the remaining ones stay pending.
+   */
   async apply(): Promise<boolean> {
     const principal = readyOf(this.rights())?.principal;
     if (!principal) {
@@ -124,7 +132,7 @@ export class AccessState {
     return this.failure() === '';
   }
 
-  /** Reads the rights of the shown one anew; what is shown stays until they are there. */
+  /** Reloads the permissions of the selected principal; the old ones stay visible until then. */
   async refresh(principal: Principal): Promise<void> {
     this.#rights.set(await settle(() => this.#rightsOf(principal)));
   }
@@ -137,7 +145,7 @@ export class AccessState {
     );
   }
 
-  /** Runs one statement about people and looks anew; rejects with the server's words. */
+  /** Runs one statement on principals and reloads; rejects with the server's error message. */
   async run(statement: string, shown: Principal | undefined): Promise<void> {
     await query(statement);
     await this.load();
@@ -163,7 +171,7 @@ async function groupsOfUser(name: string): Promise<readonly string[]> {
   return (await query(`SHOW GROUPS ${quoted(name)}`)).rows.map((row) => String(row[0]));
 }
 
-/** The server lists the groups of a user only, so that members take a question for each user. */
+/** The server lists groups by user only: the members of a group take one request per user. */
 export const MAX_MEMBER_QUESTIONS = 500;
 const QUESTIONS_AT_ONCE = 5;
 

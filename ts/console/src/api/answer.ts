@@ -1,10 +1,10 @@
 /**
- * The answer of `/exec`, read while it arrives. Knows JSON text and nothing of the network.
+ * Incremental reader of `/exec` responses. It parses JSON text and does no network access.
  *
  * The body is `{"query":…,"columns":[…],"timestamp":n,"dataset":[row,…],"count":n,…}`. The reader
- * is in one of three states: *head* (until the rows begin), *rows*, *tail*. Rows come out as soon
- * as they are whole, so that a large result shows its first page at once and a cancelled one
- * keeps what had arrived.
+ * is in one of three states: *head* (until the rows begin), *rows*, *tail*. It returns rows as soon
+ * as they are complete, so that a large result shows its first page immediately and a cancelled
+ * query keeps the rows that have arrived.
  */
 
 export interface Column {
@@ -24,7 +24,7 @@ export interface AnswerHead {
   readonly timestamp: number;
 }
 
-/** Nanoseconds, as the server measured them. */
+/** In nanoseconds, as measured by the server. */
 interface Timings {
   readonly authentication?: number;
   readonly compiler?: number;
@@ -34,7 +34,7 @@ interface Timings {
 
 export interface AnswerTail {
   readonly count?: number;
-  /** Not all was read: there are more rows than the count says. */
+  /** Whether reading stopped early: the result has more rows than `count`. */
   readonly isCut?: boolean;
   readonly timings?: Timings;
   readonly ddl?: string;
@@ -61,17 +61,17 @@ export class AnswerReader {
   #inString = false;
   #head: AnswerHead | undefined;
 
-  /** The columns, once they are known. */
+  /** The columns, once they have arrived. */
   get head(): AnswerHead | undefined {
     return this.#head;
   }
 
-  /** Whether more rows may come. */
+  /** Whether more rows may follow. */
   get inRows(): boolean {
     return this.#state === 'rows';
   }
 
-  /** Takes the next piece of text and returns the rows that it completed. */
+  /** Parses the next chunk of text and returns the rows that it completed. */
   feed(text: string): Row[] {
     this.#buffer += text;
     if (this.#state === 'head') {
@@ -80,7 +80,7 @@ export class AnswerReader {
     return this.#state === 'rows' ? this.#readRows() : [];
   }
 
-  /** What followed the rows; of an answer without rows, the whole of it. */
+  /** Parses the members after the rows; without rows, the whole response. */
   finish(): AnswerTail {
     if (this.#state === 'rows') {
       throw new SyntaxError('the answer ended inside its rows');
@@ -111,7 +111,7 @@ export class AnswerReader {
     for (let index = this.#scanned; index < text.length; index++) {
       const code = text.charCodeAt(index);
       if (this.#inString) {
-        // An escape takes the next character with it; across pieces it waits for more text.
+        // An escape includes the next character; at the end of a chunk it waits for more text.
         if (code === BACKSLASH) {
           if (index + 1 === text.length) {
             return this.#takeRows(wholeEnd, index);
@@ -137,7 +137,7 @@ export class AnswerReader {
     return this.#takeRows(wholeEnd, text.length);
   }
 
-  /** Cuts the whole rows off the buffer; scanning goes on where it stood. */
+  /** Removes the complete rows from the buffer; scanning resumes at the same character. */
   #takeRows(wholeEnd: number, scanned: number): Row[] {
     const rows = parseRows(this.#buffer.slice(0, wholeEnd));
     this.#buffer = this.#buffer.slice(wholeEnd);

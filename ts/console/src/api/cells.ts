@@ -1,4 +1,4 @@
-/** Cells of small answers, found by the names of their columns. */
+/** Cells of small results, looked up by column name. */
 import type { Column, Row, Value } from './answer.js';
 
 export interface Answer {
@@ -6,7 +6,7 @@ export interface Answer {
   readonly rows: readonly Row[];
 }
 
-/** One row: the cell of the first of several column names that its answer has. */
+/** One row: returns the cell of the first listed column that the result has. */
 export type RowRecord = (...names: readonly string[]) => Value;
 
 export function recordsOf({ head, rows }: Answer): RowRecord[] {
@@ -17,7 +17,7 @@ export function recordsOf({ head, rows }: Answer): RowRecord[] {
   });
 }
 
-/** A text that says something; nothing for null and the empty text. */
+/** A non-empty string; `undefined` for null and the empty string. */
 export function textOf(value: Value): string | undefined {
   return value === null || value === '' ? undefined : String(value);
 }

@@ -1,12 +1,13 @@
 /**
- * The one door to the server: plain HTTP, relative addresses, credentials of `credentials.ts`.
- * Every failure leaves as a `SqlError` (the server said no) or a `Unreachable` (it said nothing).
+ * The only entry point to the server: plain HTTP, relative addresses, credentials of
+ * `credentials.ts`. Every failure is a `SqlError` (the server refused) or an `Unreachable` (no
+ * response).
  */
 import { AnswerReader, type AnswerHead, type AnswerTail, type Column, type Row } from './answer.js';
 import { awaitsLogin, credentialHeaders, loginRefused } from './credentials.js';
 import { EventReader, type ServerEvent } from './events.js';
 
-/** The server refused a statement. `position` counts UTF-16 units from the statement's start. */
+/** The server refused a statement. `position` counts UTF-16 code units from its start. */
 export class SqlError extends Error {
   readonly position: number | undefined;
   readonly status: number;
@@ -19,7 +20,7 @@ export class SqlError extends Error {
   }
 }
 
-/** No answer, or one that broke off. */
+/** No response, or an incomplete one. */
 export class Unreachable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -30,19 +31,19 @@ export class Unreachable extends Error {
 export interface Settings {
   readonly config: Readonly<Record<string, unknown>>;
   readonly preferences: Readonly<Record<string, unknown>>;
-  /** Counts the changes of the preferences. */
+  /** Incremented by each change of the preferences. */
   readonly version: number;
 }
 
 interface ExecuteOptions {
-  /** At most this many rows are asked for; the count is of all of them. */
+  /** Maximum number of rows to return; the count still covers all rows. */
   readonly maxRows: number;
-  /** Rows of the result before those that are asked for. */
+  /** Number of rows to skip at the beginning of the result. */
   readonly skip?: number;
-  /** Whether all rows of the result are counted; unless said otherwise they are. */
+  /** Whether to count all rows of the result; the default is to count them. */
   readonly counted?: boolean;
   readonly signal?: AbortSignal;
-  /** How long the server may work on it; its own limit, where nothing is said. */
+  /** Time limit of the statement; the server's own limit by default. */
   readonly timeoutMs?: number;
   readonly onHead?: (head: AnswerHead) => void;
   readonly onRows?: (rows: Row[]) => void;
@@ -50,7 +51,9 @@ interface ExecuteOptions {
 
 const SILENT = 'The server does not answer. Your drafts are safe.';
 const BROKEN_OFF = 'The answer broke off before its end.';
-/** No more text than this is read: wide rows fill the memory of a page sooner than many. */
+/**
+ * Maximum characters of a response: wide rows exhaust the memory of a page sooner than many rows.
+ */
 const MAX_TEXT = 64 * 1024 * 1024;
 const SIGNED_OUT = 'You are not signed in.';
 
@@ -75,7 +78,7 @@ export async function execute(statement: string, options: ExecuteOptions): Promi
       return { count: skip + taken, isCut: true };
     }
   } catch (cause) {
-    // A server that fails after the first rows says why, and cuts the connection.
+    // A server that fails after the first rows sends the error and closes the connection.
     const late = cause instanceof Unreachable ? lateError(reader, response.status) : undefined;
     throw late ?? cause;
   }
@@ -95,7 +98,7 @@ function lateError(reader: AnswerReader, status: number): SqlError | undefined {
   }
 }
 
-/** Reads to the end, or until it is too much: then the number of rows that were taken. */
+/** Reads to the end, or stops at `MAX_TEXT` and returns the number of rows read. */
 async function readRows(
   response: Response,
   reader: AnswerReader,
@@ -122,7 +125,7 @@ async function readRows(
   return undefined;
 }
 
-/** What a statement would give, without running it: its columns, or why it cannot run. */
+/** Checks a statement without running it: returns its result columns or rejects with its error. */
 export async function validate(
   statement: string,
   signal?: AbortSignal,
@@ -135,7 +138,7 @@ export async function validate(
   return { columns: body.columns ?? [] };
 }
 
-/** Runs a statement with a small answer to its end. */
+/** Runs a statement and reads its small result completely. */
 export async function query(
   statement: string,
   options: Partial<Pick<ExecuteOptions, 'maxRows' | 'signal' | 'timeoutMs'>> = {},
@@ -151,7 +154,7 @@ export async function query(
   return { head, rows };
 }
 
-/** What the server tells about itself without a login. */
+/** Settings that the server publishes without a login. */
 export async function settings(signal?: AbortSignal): Promise<Settings> {
   const response = await request('settings', signal);
   if (!response.ok) {
@@ -162,7 +165,7 @@ export async function settings(signal?: AbortSignal): Promise<Settings> {
   return { config, preferences, version };
 }
 
-/** Changes some preferences; refused where others changed them after `version`. */
+/** Changes some preferences; refused if others were saved after `version`. */
 export async function savePreferences(
   changed: Readonly<Record<string, string>>,
   version: number,
@@ -175,8 +178,8 @@ export async function savePreferences(
 }
 
 /**
- * The changes of a table from a position on, `now` or the `id` of an event, until the server ends
- * them. Nothing but the table's name and the position is in the address.
+ * Streams the changes of a table from a position (`now` or the `id` of an event) until the server
+ * ends the stream. The address contains only the table's name and the position.
  */
 export async function* changes(
   table: string,
@@ -197,14 +200,14 @@ export async function* changes(
   }
 }
 
-/** A query whose answers are wanted whenever they differ. */
+/** A query whose result is sent again whenever it changes. */
 export interface LiveQuery {
   readonly name: string;
   readonly query: string;
   readonly everyMs: number;
 }
 
-/** Answers of queries, and new ones whenever they differ, until the server ends them. */
+/** Streams query results, each again whenever it changes, until the server ends the stream. */
 export async function* live(
   queries: readonly LiveQuery[],
   signal: AbortSignal,
@@ -229,7 +232,7 @@ interface Call {
   readonly signal?: AbortSignal;
 }
 
-/** Asks another part of the interface than SQL; answers the status and the JSON. */
+/** Calls an endpoint other than SQL; returns the status and the JSON body. */
 export async function call(
   address: string,
   { method, body, signal }: Call,
@@ -249,7 +252,7 @@ export function execAddress(statement: string, more: Record<string, string> = {}
 export const EXPORT_FORMATS = ['csv', 'parquet', 'json'] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** How a format is called. */
+/** Display names of the formats. */
 export const FORMAT_NAMES = { csv: 'CSV', parquet: 'Parquet', json: 'JSON' } as const;
 
 /** The address that downloads a statement's whole result. */
@@ -259,7 +262,7 @@ export function exportAddress(statement: string, format: ExportFormat): string {
   return `${path}${separator}${query}`;
 }
 
-/** The moment, for names of files: `2026-11-27-230612`. */
+/** The current time, for file names: `2026-11-27-230612`. */
 function stamp(): string {
   return new Date().toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
 }
@@ -270,7 +273,7 @@ function exportPath(format: ExportFormat): { path: string; separator: string } {
     : { path: `exp?fmt=${format}&filename=tidemark-${stamp()}`, separator: '&' };
 }
 
-/** The bytes of a statement's whole result, with the credentials that the page holds. */
+/** Downloads the whole result of a statement with the page's credentials. */
 export async function exported(
   statement: string,
   format: ExportFormat,
@@ -289,8 +292,8 @@ async function readTail(response: Response): Promise<AnswerTail> {
 }
 
 /**
- * Statements go in the body: addresses are short, and stand in the logs of whatever lies between,
- * where a statement with a password has no business.
+ * Statements are sent in the body: URLs have a length limit and appear in the logs of proxies,
+ * where a statement with a password must not appear.
  */
 async function request(
   address: string,
@@ -355,7 +358,7 @@ async function* pieces(response: Response): AsyncGenerator<string> {
   }
 }
 
-/** A body that is not the JSON promised: of a proxy, or cut short. */
+/** A body that is not JSON came from a proxy or was truncated. */
 function read<T>(parse: () => T, status: number): T {
   try {
     return parse();
@@ -378,7 +381,7 @@ function refusal(tail: AnswerTail, status: number): SqlError {
   return new SqlError(tail.error ?? 'unknown error', position, status);
 }
 
-/** Whether a failure is the user's own cancel. */
+/** Whether the failure is a cancellation by the user. */
 export function aborted(cause: unknown): boolean {
   return cause instanceof DOMException && cause.name === 'AbortError';
 }

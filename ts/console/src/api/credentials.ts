@@ -1,11 +1,11 @@
 /**
- * What requests of this page are sent with. Tokens live in this module's memory alone: nothing is
- * stored, a reload forgets them. After a login with a password the session's cookie goes along by
- * itself, and there is nothing to hold; without HTTPS it does not count, and the password's header
- * is held instead.
+ * Credentials of this page's requests. Tokens exist only in this module's memory: they are not
+ * stored, and a reload forgets them. After a password login the browser sends the session cookie,
+ * and no credentials are kept here. Without HTTPS the cookie does not work, and the password's
+ * `Authorization` header is kept instead.
  */
 
-/** Answers the `Authorization` value that counts now, renewed if it is about to end. */
+/** Returns the current `Authorization` value, renewed shortly before it expires. */
 type TokenSource = () => Promise<string>;
 
 let tokens: TokenSource | undefined;
@@ -13,7 +13,7 @@ let isRefused = false;
 const listeners = new Set<() => void>();
 const forgotten = new Set<() => void>();
 
-/** `undefined` forgets what was held, and ends what lasts longer than a request. */
+/** Sets the token source; `undefined` forgets the credentials and ends long-lived streams. */
 export function useTokens(source: TokenSource | undefined): void {
   tokens = source;
   if (source === undefined) {
@@ -23,7 +23,7 @@ export function useTokens(source: TokenSource | undefined): void {
   }
 }
 
-/** Calls `listener` when the login is forgotten; the result ends that. */
+/** Calls `listener` when the login is forgotten; returns a function that unsubscribes. */
 export function onLoginForgotten(listener: () => void): () => void {
   forgotten.add(listener);
   return () => forgotten.delete(listener);
@@ -33,12 +33,12 @@ export function holdsTokens(): boolean {
   return tokens !== undefined;
 }
 
-/** The headers that say who asks; every request to the server carries them. */
+/** Headers that authenticate the user; every request to the server carries them. */
 export async function credentialHeaders(): Promise<Record<string, string>> {
   return tokens === undefined ? {} : { Authorization: await tokens() };
 }
 
-/** Whether the server waits for a login: until then statements would be refused one by one. */
+/** Whether a login is pending: until then the server would refuse every statement. */
 export function awaitsLogin(): boolean {
   return isRefused;
 }
@@ -47,7 +47,7 @@ export function loginTaken(): void {
   isRefused = false;
 }
 
-/** A sender of requests reports an answer 401 here. */
+/** Called for every response with status 401. */
 export function loginRefused(): void {
   isRefused = true;
   for (const listener of listeners) {
@@ -55,7 +55,7 @@ export function loginRefused(): void {
   }
 }
 
-/** Calls `listener` whenever the server asked for a login; the result ends that. */
+/** Calls `listener` whenever the server requests a login; returns a function that unsubscribes. */
 export function onLoginRefused(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);

@@ -1,14 +1,14 @@
-/** Server-sent events, read while they arrive. Knows their text and nothing of the network. */
+/** Incremental reader of server-sent events. It parses text and does no network access. */
 
 export interface ServerEvent {
-  /** `comment` where it only says that the server is there. */
+  /** `comment` for a keep-alive. */
   readonly name: string;
-  /** Where a reader goes on that has taken it in. */
+  /** Position from which to resume after this event. */
   readonly id: string | undefined;
   readonly data: string;
 }
 
-/** A line may end with any of these; one alone at the end of a piece may be half of one. */
+/** A line may end with any of these; a CR at the end of a chunk may be half of a CRLF. */
 const LINE_END = /\r\n|\n|\r(?!$)/;
 
 export class EventReader {
@@ -17,7 +17,7 @@ export class EventReader {
   #id: string | undefined;
   #data: string[] = [];
 
-  /** Takes the next piece of text and returns the events that it completed. */
+  /** Parses the next chunk of text and returns the events that it completed. */
   feed(text: string): ServerEvent[] {
     const lines = (this.#buffer + text).split(LINE_END);
     this.#buffer = lines.pop() ?? '';

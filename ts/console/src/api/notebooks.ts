@@ -1,4 +1,4 @@
-/** Notebooks that the server keeps. */
+/** Notebooks stored on the server. */
 import { call, SqlError } from './client.js';
 
 export interface Sharing {
@@ -6,7 +6,7 @@ export interface Sharing {
   readonly access: 'read' | 'write';
 }
 
-/** A notebook of the list. */
+/** An entry of the notebook list. */
 export interface Listed {
   readonly id: string;
   readonly title: string;
@@ -17,7 +17,7 @@ export interface Listed {
   /** ISO 8601. */
   readonly changed: string;
   readonly changedBy: string;
-  /** For those who may share it. */
+  /** Present only for users who may share the notebook. */
   readonly shares?: readonly Sharing[];
   readonly link?: string | null;
 }
@@ -33,7 +33,7 @@ export interface Version {
   readonly title: string;
 }
 
-/** Someone else has saved since. */
+/** The notebook was saved elsewhere in the meantime. */
 export class Outdated extends Error {
   readonly now: Listed;
 
@@ -75,11 +75,11 @@ function address(path: string, parameters: Readonly<Record<string, string | numb
 
 export const list = (): Promise<readonly Listed[]> => ask(ALL);
 
-/** The current version, or an older one. */
+/** Opens the current version, or an older one. */
 export const open = (id: string, version?: number): Promise<Opened> =>
   ask(address(ONE, { id, ...(version === undefined ? {} : { version }) }));
 
-/** The current version, without its text where that is the one that is known. */
+/** Returns the current version, without its content if that is the version `known`. */
 export const look = (id: string, known: number): Promise<Listed & Partial<Opened>> =>
   ask(address(ONE, { id, known }));
 
@@ -88,7 +88,7 @@ export const openLinked = (link: string): Promise<Opened> => ask(`${ONE}/linked`
 export const create = (title: string, text: string): Promise<Listed> =>
   ask(address(ALL, { title }), 'POST', text);
 
-/** Throws `Outdated` where the current version is not `version`. */
+/** Throws `Outdated` if the current version is not `version`. */
 export const save = (
   id: string,
   version: number,

@@ -1,8 +1,8 @@
-/** Files on their way to the server: what it would make of one, and the import itself. */
+/** File uploads: the import that the server proposes, and the import itself. */
 import { SqlError, Unreachable } from './client.js';
 import { credentialHeaders, loginRefused } from './credentials.js';
 
-/** What the import reads of the first rows, in one form. */
+/** How many of the sampled values the import can read in one format. */
 export interface Trial {
   readonly read: number;
   readonly of: number;
@@ -10,24 +10,24 @@ export interface Trial {
 
 export interface ProposedColumn {
   readonly name: string;
-  /** What the file has instead of the name. */
+  /** Header in the file that the name replaces. */
   readonly header?: string;
   readonly type: string;
   readonly pattern?: string;
   /** Whether the request sets the type, because the import would not detect it. */
   readonly isSet?: boolean;
-  /** How many of the values the import reads as proposed. */
+  /** How many of the values the import can read as proposed. */
   readonly trial?: Trial;
-  /** Times as which the import reads values. */
+  /** Time formats in which the import can read the values. */
   readonly forms?: readonly (Trial & { readonly type: string; readonly pattern?: string })[];
   readonly couldBeTimestamp: boolean;
-  /** What was guessed, and could be otherwise. */
+  /** Guesses that may be wrong. */
   readonly notes?: readonly string[];
   readonly values: readonly string[];
   readonly near?: {
     readonly type: string;
     readonly pattern?: string;
-    /** Texts that would be null. */
+    /** Strings that would become null. */
     readonly nullTexts?: readonly string[];
     readonly misfits: number;
     readonly first: string;
@@ -35,18 +35,18 @@ export interface ProposedColumn {
   };
 }
 
-/** What the server would make of a text. */
+/** The import that the server proposes for a sample of the file. */
 export interface Proposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;
-  /** Whether that is a guess, because the types do not tell. */
+  /** Whether `header` is a guess because the column types do not decide it. */
   readonly headerIsGuess?: boolean;
   readonly headerBytes: number;
-  /** Whether the file goes as it is, with its own names: it is compressed, or no plain text. */
+  /** Whether the file is sent unchanged, with its own names: it is compressed or not plain text. */
   readonly asIs?: boolean;
   readonly warnings?: readonly string[];
-  /** Whether the file itself has types, and so nothing was found out. */
+  /** Whether the file declares its column types, so that none were inferred. */
   readonly isTyped?: boolean;
   readonly rows: number;
   readonly columns: readonly ProposedColumn[];
@@ -58,11 +58,11 @@ export interface ImportReport {
   readonly rowsRejected: number;
   readonly warnings?: readonly string[];
   readonly columns: readonly { readonly name: string; readonly errors: number }[];
-  /** The first lines with something wrong: `line 4, field 3: bad syntax`. */
+  /** First malformed lines: `line 4, field 3: bad syntax`. */
   readonly badLines?: readonly string[];
 }
 
-/** A column's type, as the `schema` part of an import has it. */
+/** A column's type, as in the `schema` part of an import. */
 export interface SchemaEntry {
   readonly name: string;
   readonly type: string;
@@ -81,7 +81,7 @@ interface Upload {
 
 const SILENT = 'The server does not answer.';
 
-/** Asks how many values of a column the import reads in a form. */
+/** Asks the server how many values of a column the import can read in a format. */
 export async function tryColumn(
   sample: Blob,
   parameters: Readonly<Record<string, string>>,
@@ -92,7 +92,7 @@ export async function tryColumn(
   return (await look(sample, { ...parameters, ...trial })) as Trial & { problem?: string };
 }
 
-/** Asks what `/imp` would make of the beginning of a file. */
+/** Asks the server how `/imp` would import the beginning of a file. */
 export async function preview(
   sample: Blob,
   parameters: Readonly<Record<string, string>>,
@@ -119,9 +119,9 @@ async function look(sample: Blob, parameters: Readonly<Record<string, string>>):
 }
 
 /**
- * Imports a file. Rejects with a `SqlError` in the server's words, with an `Unreachable`, or with
- * an `AbortError`; of a file that was not sent whole nothing stays, otherwise the server may have
- * written it all the same.
+ * Imports a file. Rejects with a `SqlError` that has the server's message, an `Unreachable`, or an
+ * `AbortError`. A file that was not sent completely leaves no rows; otherwise the server may have
+ * written it despite the error.
  */
 export async function upload(task: Upload): Promise<ImportReport> {
   const form = new FormData();
@@ -137,7 +137,7 @@ export async function upload(task: Upload): Promise<ImportReport> {
 
 const FILES = 'api/v1/import/file';
 
-/** Brings a Parquet file to the server; the name under which `read_parquet` reads it there. */
+/** Uploads a Parquet file; returns the name under which `read_parquet` reads it on the server. */
 export async function uploadFile(
   data: Blob,
   task: Pick<Upload, 'signal' | 'onProgress'>,
@@ -150,7 +150,7 @@ export async function uploadFile(
   return body.file;
 }
 
-/** Takes an uploaded file away again; the server does so by itself after a day. */
+/** Removes an uploaded file; the server does so itself after a day. */
 export async function removeFile(file: string): Promise<void> {
   await fetch(`${FILES}?${new URLSearchParams({ file })}`, {
     method: 'DELETE',
@@ -158,7 +158,7 @@ export async function removeFile(file: string): Promise<void> {
   }).catch(() => undefined);
 }
 
-/** Sends a body and tells how much of it has gone, which `fetch` does not. */
+/** Sends a body and reports its upload progress, which `fetch` cannot do. */
 async function send(
   address: string,
   body: Blob | FormData,

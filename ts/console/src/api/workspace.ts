@@ -1,9 +1,9 @@
-/** The workspace that the server stores for the user who has signed in. */
+/** The workspace that the server stores for the signed-in user. */
 import { call, SqlError } from './client.js';
 import { credentialHeaders } from './credentials.js';
 
 export interface Dated {
-  /** Milliseconds since 1970; of two values under one key the one with the larger one counts. */
+  /** Milliseconds since 1970; of two values under one key, the later one wins. */
   readonly changed: number;
 }
 
@@ -20,19 +20,19 @@ interface Changes {
 }
 
 const ADDRESS = 'api/v1/workspace';
-/** What browsers send of a page that is gone. */
+/** Browsers limit the size of requests that outlive their page. */
 const MAX_KEEPALIVE_LENGTH = 60_000;
 
 export async function openWorkspace(): Promise<OpenedWorkspace> {
   return (await ask('GET', ADDRESS)) as OpenedWorkspace;
 }
 
-/** `id` is that of the workspace: the server refuses a page of another user. */
+/** `id` identifies the workspace: the server refuses a page of another user. */
 export async function saveWorkspace(id: string, changes: Changes): Promise<void> {
   await ask('POST', `${ADDRESS}?id=${id}`, JSON.stringify(changes));
 }
 
-/** Saves from a page that is about to go; the answer is not read. */
+/** Saves from a page that is being closed; the response is not read. */
 export async function saveFromLeavingPage(id: string, changes: Changes): Promise<void> {
   const body = JSON.stringify(changes);
   const keepalive = body.length < MAX_KEEPALIVE_LENGTH;

@@ -1,21 +1,23 @@
-/** Which cells are presented, what they are called, and where each lies on the screen. Pure. */
+/** Which cells are presented, their titles, and their layout on the screen. Pure. */
 import type { Column } from '../api/answer.js';
 import { familyOf, isNumeric } from '../model/types.js';
 import type { Cell, Notebook, SqlCell } from './model.js';
 import { shownSize } from './sizes.js';
 
-/** Width to height of a chart that reads well. */
+/** Width to height of a readable chart. */
 const CHART_RATIO = 1.7;
 const MAX_PER_ROW = 6;
-/** Divided by every number of cells up to `MAX_PER_ROW`. */
+/** Divisible by every number of cells up to `MAX_PER_ROW`. */
 const TRACKS = 60;
-/** A cell that would be lower gets its place by the number of cells, not by its size. */
+/**
+ * If a cell would be lower than this, cells are laid out by their number instead of their sizes.
+ */
 const MIN_HEIGHT_PX = 120;
 const COLUMNS = 12;
 const MAX_NAMED_COLUMNS = 3;
 
 export interface Arrangement {
-  /** Columns of the grid; its rows are all of one height. */
+  /** Columns of the grid; all rows have the same height. */
   readonly tracks: number;
   readonly cells: readonly {
     readonly id: string;
@@ -24,7 +26,7 @@ export interface Arrangement {
   }[];
 }
 
-/** The charts, and tables that have a title; where there is none of them, all tables. */
+/** Charts and titled tables; if there are none, all tables. */
 export function presentedCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[] {
   const written = cells.filter(
     (cell): cell is SqlCell => cell.kind === 'sql' && cell.text.trim() !== '',
@@ -33,7 +35,9 @@ export function presentedCells({ cells }: Pick<Notebook, 'cells'>): readonly Sql
   return chosen.length > 0 ? chosen : written;
 }
 
-/** All cells on one screen: by their sizes if someone has set them and they fit, else evenly. */
+/**
+ * Lays out all cells on one screen: by their sizes if any are set and all fit, otherwise evenly.
+ */
 export function arrange(
   cells: readonly Cell[],
   screen: { readonly width: number; readonly height: number },
@@ -50,7 +54,7 @@ export function arrange(
   const perRow = Math.min(MAX_PER_ROW, Math.ceil(Math.sqrt(count * ratio) - 0.25), count);
   const lines = Math.ceil(count / Math.max(1, perRow));
   const placed = cells.map(({ id }, at) => {
-    // The first rows have one more where the number does not divide.
+    // If the division has a remainder, the first rows get one more cell.
     const [short, more] = [Math.floor(count / lines), count % lines];
     const width = TRACKS / (at < more * (short + 1) ? short + 1 : short);
     return { id, width, height: 1 };
@@ -58,7 +62,7 @@ export function arrange(
   return { tracks: TRACKS, cells: placed };
 }
 
-/** The title that was given, or what name, columns and table say. */
+/** The chosen title, or one derived from the name, the columns and the tables. */
 export function titleOf(
   cell: Pick<SqlCell, 'name' | 'text' | 'title'>,
   columns: readonly Column[] = [],

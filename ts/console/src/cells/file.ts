@@ -1,5 +1,5 @@
 /**
- * A notebook as a text: Markdown with fenced SQL, made to be read in a diff.
+ * Notebook file format: Markdown with fenced SQL, designed for readable diffs.
  *
  *     ---
  *     tidemark-notebook: 1
@@ -14,8 +14,8 @@
  *     SELECT * FROM trades WHERE symbol = @symbol
  *     ```
  *
- * Read strictly: what is not understood is refused with its line, and nothing is lost of it, since
- * the text stays. Pure.
+ * Parsing is strict: a malformed line is refused with its number. Nothing is lost, since the file
+ * stays unchanged. Pure.
  */
 import { OPTION_NAMES, optionTrouble, withoutEmpty, type ChartOptions } from '../chart/options.js';
 import {
@@ -46,7 +46,7 @@ const VERSION = 1;
 const KEY = 'tidemark-notebook';
 export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 
-/** Why a text is no notebook that can be opened. */
+/** Why a file cannot be opened as a notebook. */
 export class NotebookError extends Error {
   /** Counted from 1. */
   readonly line: number;
@@ -58,7 +58,7 @@ export class NotebookError extends Error {
   }
 }
 
-/** Begins a cell, whatever precedes it; a text's line of that form gets a `\` in front. */
+/** Begins a cell, whatever precedes it; a content line of this form is escaped with a `\`. */
 const MARKER = /^(?:<!-- cell\b|`{3,}sql cell=)/;
 const ESCAPED = /^\\+(?:<!-- cell\b|`{3,}sql cell=)/;
 const SQL_MARKER = /^(`{3,})sql (cell=.*)$/;
@@ -110,7 +110,7 @@ function quotedWhereNeeded(value: string): string {
   return /^[\w.%+-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** Without blank lines at its ends: those between cells are no part of them. */
+/** Strips blank lines at both ends: those between cells belong to none. */
 function trimmed(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
@@ -123,7 +123,7 @@ function longestFence(text: string): number {
   return Math.max(2, ...runs.map(({ length }) => length));
 }
 
-/** Reads a text; throws `NotebookError`. */
+/** Parses a notebook file; throws `NotebookError`. */
 export function read(text: string): Notebook {
   if (text.length > MAX_FILE_BYTES) {
     throw new NotebookError('the file is larger than 4 MiB, the most that is read', 1);
@@ -339,7 +339,7 @@ function titleOf(pairs: ReadonlyMap<string, string>, fail: Fail): string | undef
   return title;
 }
 
-/** How the chart's values are shown; nothing where nothing is said of it. */
+/** Display options of the chart; `undefined` if none are set. */
 function optionsOf(pairs: ReadonlyMap<string, string>, fail: Fail): ChartOptions | undefined {
   const options = withoutEmpty(
     Object.fromEntries(OPTION_NAMES.map((name) => [name, pairs.get(name) ?? ''])),
@@ -351,7 +351,7 @@ function optionsOf(pairs: ReadonlyMap<string, string>, fail: Fail): ChartOptions
   return Object.keys(options).length === 0 ? undefined : options;
 }
 
-/** One attribute; its value is in quotes, as JSON has them, where it has blanks. */
+/** One attribute; a value with blanks is quoted as in JSON. */
 const PAIR = /^([a-z]+)=("(?:[^"\\]|\\.)*"|[^\s"=]*)(?: +|$)/;
 
 function pairsOf(text: string, known: readonly string[], fail: Fail): Map<string, string> {

@@ -1,6 +1,6 @@
 /**
- * A notebook as data: its cells, its variables, how it is laid out, and the changes that can be
- * made to it. Each change has its inverse, which is how undo works. Pure.
+ * Data model of a notebook: its cells, variables and layout, and the commands that change it. Each
+ * command has an inverse, which undo uses. Pure.
  */
 
 import type { ChartOptions } from '../chart/options.js';
@@ -8,13 +8,13 @@ import type { ChartOptions } from '../chart/options.js';
 export interface SqlCell {
   readonly kind: 'sql';
   readonly id: string;
-  /** What later cells call its rows by. */
+  /** Name by which later cells read its rows. */
   readonly name: string;
   readonly text: string;
-  /** What people call it; without one it follows from name and result. */
+  /** Title chosen by the user; by default it is derived from the name and the result. */
   readonly title?: string;
   readonly view: CellView;
-  /** The kind of chart that was chosen; by itself it follows from the result. */
+  /** Chosen kind of chart; by default it follows from the result. */
   readonly chart?: string;
   /** Unit, axis, thresholds and annotations of the chart. */
   readonly options?: ChartOptions;
@@ -33,7 +33,9 @@ export interface MarkdownCell {
 export type Cell = SqlCell | MarkdownCell;
 export type CellView = 'grid' | 'chart';
 
-/** Of a cell in the grid layout: columns of twelve, and rows of `ROW_PX` pixels. */
+/**
+ * Size of a cell in the grid layout: a width in twelfths, and a height in rows of `ROW_PX` pixels.
+ */
 export interface CellSize {
   readonly width: number;
   readonly height: number;
@@ -50,15 +52,15 @@ export const VARIABLE_KINDS = ['text', 'number', 'list', 'time'] as const;
 export type VariableKind = (typeof VARIABLE_KINDS)[number];
 
 export interface Variable {
-  /** Without the sign. */
+  /** Without the leading `@`. */
   readonly name: string;
   readonly kind: VariableKind;
   readonly value: string;
-  /** Of a list: the query whose first column has the values to choose from. */
+  /** For a list: the query whose first column has the values to choose from. */
   readonly query?: string;
 }
 
-/** The time range that all cells share, as it is written: `now-1h`, `2026-01-01`. */
+/** The time range shared by all cells, in source form: `now-1h`, `2026-01-01`. */
 export interface TimeRange {
   readonly from: string;
   readonly to: string;
@@ -90,7 +92,7 @@ export const EMPTY: Notebook = {
   cells: [],
 };
 
-/** What may be changed of a cell; an absent key leaves it, `undefined` takes it away. */
+/** Changeable properties of a cell; an absent key leaves the value, `undefined` removes it. */
 interface CellPatch {
   readonly name?: string;
   readonly title?: string | undefined;
@@ -128,7 +130,7 @@ export function apply(notebook: Notebook, command: Command): Notebook {
   }
 }
 
-/** The command that takes another one back, made before that one is applied. */
+/** The command that undoes another one; must be computed before that one is applied. */
 export function inverse(notebook: Notebook, command: Command): Command {
   const { cells } = notebook;
   switch (command.kind) {
@@ -191,7 +193,7 @@ export function sqlCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[]
   return cells.filter((cell) => cell.kind === 'sql');
 }
 
-/** A name that no cell has: `cell_1`, `cell_2`, …, or the wanted one with a number. */
+/** An unused name: `cell_1`, `cell_2`, …, or the wanted name, with a number if it is taken. */
 export function freeName({ cells }: Pick<Notebook, 'cells'>, wanted = 'cell'): string {
   const taken = new Set(sqlCells({ cells }).map(({ name }) => name.toLowerCase()));
   if (wanted !== 'cell' && !taken.has(wanted.toLowerCase())) {
@@ -204,7 +206,7 @@ export function freeName({ cells }: Pick<Notebook, 'cells'>, wanted = 'cell'): s
   return `${wanted}_${number}`;
 }
 
-/** Why a cell cannot have a name; nothing when it can. */
+/** Why a cell cannot have this name; `undefined` if it can. */
 export function nameTrouble(notebook: Notebook, id: string, name: string): string | undefined {
   if (!isName(name)) {
     return 'A name has letters, digits and _, at most 63, and begins with no digit.';
@@ -217,7 +219,7 @@ export function nameTrouble(notebook: Notebook, id: string, name: string): strin
 
 let lastId = 0;
 
-/** Tells cells of a page apart; not part of the file. */
+/** Identifies a cell within the page; not part of the file. */
 export function newId(): string {
   lastId += 1;
   return `c${lastId}`;

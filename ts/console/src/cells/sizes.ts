@@ -1,7 +1,7 @@
-/** How large a cell is in the grid layout. */
+/** Cell sizes in the grid layout. */
 import { COLUMNS, MAX_ROWS, type Cell, type CellSize } from './model.js';
 
-/** Height of a row of the grid layout, with the gap below it. */
+/** Height of a row of the grid layout, including the gap below it. */
 export const ROW_PX = 40;
 const LEAST: CellSize = { width: 2, height: 2 };
 
@@ -10,7 +10,7 @@ export function shownSize(cell: Cell): CellSize {
   return cell.size ?? usual;
 }
 
-/** The nearest size that a cell may have. */
+/** The nearest allowed size of a cell. */
 export function allowed({ width, height }: CellSize): CellSize {
   const within = (value: number, least: number, most: number): number =>
     Math.max(least, Math.min(most, Math.round(value)));

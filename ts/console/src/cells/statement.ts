@@ -1,8 +1,8 @@
 /**
- * From a cell to the statement that is sent: earlier cells that it names become common tables,
- * variables become declarations in front of the query. The parser says where a table is named,
- * where a variable is and where a query begins; the cell's own text is sent as it is written,
- * so that errors point at their place in it. Pure.
+ * Builds the statement that a cell sends. Earlier cells that it names become common table
+ * expressions, and variables become declarations in front of the query. The parser locates table
+ * names, variables and the beginnings of queries. The cell's own text is sent unchanged, so that
+ * error positions point into it. Pure.
  */
 import { parse, type NodeId, type Tree } from '../../../sql/index.js';
 import { scan as lex, type Tokens } from '../../../sql/lexer/lexer.js';
@@ -13,24 +13,24 @@ import { sqlCells, type Notebook, type SqlCell, type Variable } from './model.js
 import { instant } from './times.js';
 
 export interface CellStatement {
-  /** Of the cell, without comments and semicolons around its statement. */
+  /** The cell's text, without comments and semicolons around the statement. */
   readonly text: string;
   /** Where the statement begins in the cell's text. */
   readonly start: number;
   readonly bound: Bound;
-  /** Tables that it reads, those of the cells it names included. */
+  /** Tables that it reads, including those of referenced cells. */
   readonly tables: readonly string[];
-  /** Cells that it names, directly or not, in the notebook's order. */
+  /** Cells that it references, directly or indirectly, in the notebook's order. */
   readonly cells: readonly string[];
-  /** Variables that it uses, in small letters. */
+  /** Variables that it uses, in lower case. */
   readonly variables: ReadonlySet<string>;
 }
 
-/** Why a cell cannot run as it is; `offset` counts in its text. */
+/** Why a cell cannot run; `offset` counts in its text. */
 export interface CellTrouble {
   readonly message: string;
   readonly offset: number;
-  /** How many statements it has, where it has more than one. */
+  /** Number of statements, if the cell has more than one. */
   readonly statements?: number;
 }
 
@@ -38,7 +38,7 @@ type Composed =
   | { readonly statement: CellStatement; readonly trouble?: undefined }
   | { readonly trouble: CellTrouble; readonly statement?: undefined };
 
-/** The statement of a cell, with variables' values as of `now`. */
+/** The statement of a cell, with the values of variables as of `now`. */
 export function compose(notebook: Notebook, id: string, now: number): Composed {
   const earlier = new Map<string, SqlCell>();
   for (const cell of sqlCells(notebook)) {
@@ -50,12 +50,12 @@ export function compose(notebook: Notebook, id: string, now: number): Composed {
   return { trouble: { message: 'The cell is gone.', offset: 0 } };
 }
 
-/** What one statement names. */
+/** Names that one statement uses. */
 interface Parsed {
   readonly text: string;
   readonly start: number;
   readonly tree: Tree | undefined;
-  /** Names of tables, as they are written. */
+  /** Table names as written. */
   readonly tables: readonly string[];
   readonly variables: ReadonlySet<string>;
 }
@@ -105,7 +105,7 @@ class Composer {
     return { statement: { text, start, bound, tables, cells: names, variables } };
   }
 
-  /** Reads the cells that a statement names, and those that they name; or says what is wrong. */
+  /** Parses the referenced cells, recursively; returns an error message if one cannot be read. */
   #include(
     one: Parsed,
     inReach: readonly string[],
@@ -133,7 +133,7 @@ class Composer {
     return undefined;
   }
 
-  /** `@name := value` of each variable that is used; or what is wrong with one. */
+  /** `@name := value` for each used variable, or an error message. */
   #declarations(used: ReadonlySet<string>): string[] | string {
     const declared: string[] = [];
     const variables = variablesOf(this.#notebook);
@@ -159,7 +159,7 @@ class Composer {
   }
 }
 
-/** The variables of a notebook with the two of its time range, `@from` and `@to`. */
+/** Variables of a notebook, including `@from` and `@to` of its time range. */
 function variablesOf({ variables, range }: Notebook): readonly Variable[] {
   const ends: readonly Variable[] = range
     ? [
@@ -172,7 +172,7 @@ function variablesOf({ variables, range }: Notebook): readonly Variable[] {
 
 const NUMBER = /^[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:e[+-]?\d{1,3})?$/i;
 
-/** A variable's value as a literal of its kind; nothing where it is none. */
+/** A variable's value as a literal of its kind; `undefined` if it is invalid. */
 export function valueOf({ kind, value }: Variable, now: number): string | undefined {
   switch (kind) {
     case 'text':
@@ -187,7 +187,7 @@ export function valueOf({ kind, value }: Variable, now: number): string | undefi
   }
 }
 
-/** What is wrong with a value that is none of its kind. */
+/** Error message for a value that is invalid for its kind. */
 export function valueTrouble({ kind, value }: Variable): string {
   const shown = value.trim() === '' ? 'Nothing' : `«${value.slice(0, 40)}»`;
   return kind === 'number'
@@ -210,7 +210,7 @@ function parsed(written: string): Parsed | CellTrouble {
   try {
     return { text, start, ...namesOf(parse(text)) };
   } catch {
-    // The server says what is wrong with it, at its place.
+    // The server reports the error and its position.
     return { text, start, tree: undefined, tables: [], variables: new Set() };
   }
 }
@@ -243,7 +243,10 @@ interface Insertion {
   readonly text: string;
 }
 
-/** What goes in front of each outermost query, in parts where it has such parts itself. */
+/**
+ * Text to insert in front of each outermost query, in two places if the query has declarations or
+ * common table expressions itself.
+ */
 function insertions(
   text: string,
   tree: Tree,
@@ -282,11 +285,11 @@ function insertions(
   });
 }
 
-/** The queries that are inside no other one. */
+/** Queries that are not nested in another query. */
 function outermostQueries(tree: Tree): NodeId[] {
   const found: NodeId[] = [];
   let before = Infinity;
-  // Parents come after their children: from the end on, each query covers those before it.
+  // Parents follow their children: from the end, each query covers the queries before it.
   for (let id = tree.nodes.length - 1; id >= 0; id -= 1) {
     const span = tree.spans[id];
     if (tree.nodes[id]?.kind === 'Query' && span && span.end <= before) {
@@ -297,12 +300,12 @@ function outermostQueries(tree: Tree): NodeId[] {
   return found;
 }
 
-/** Where the token after the one at a place begins. */
+/** Start of the token after the one at an offset. */
 function tokenAfter({ starts }: Tokens, at: number): number {
   return starts[starts.findIndex((start) => start >= at) + 1] ?? at;
 }
 
-/** Where the query goes on behind the value of its last declaration. */
+/** Where the query continues after the value of its last declaration. */
 function afterValue({ starts, values }: Tokens, end: number): number {
   let index = starts.findIndex((start) => start >= end);
   while (values[index] === ')') {

@@ -1,4 +1,4 @@
-/** Times as people write them: `now`, `now-1h`, `today`, `2026-01-01`, `2026-01-01 10:30`. Pure. */
+/** Time expressions: `now`, `now-1h`, `today`, `2026-01-01`, `2026-01-01 10:30`. Pure. */
 
 const UNITS: Readonly<Record<string, number>> = {
   s: 1000,
@@ -11,7 +11,7 @@ const RELATIVE = /^(now|today)\s*(?:([+-])\s*(\d{1,6})\s*([smhdwMy]))?$/;
 const ABSOLUTE = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?))?\s*(?:Z|UTC)?$/;
 const DAY = 86_400_000;
 
-/** Milliseconds since 1970 UTC; nothing where the text is no time. */
+/** Milliseconds since 1970 UTC; `undefined` if the text is not a time. */
 export function timeOf(text: string, now: number): number | undefined {
   const written = text.trim();
   const [, base, sign, count, unit = ''] = RELATIVE.exec(written) ?? [];
@@ -24,12 +24,12 @@ export function timeOf(text: string, now: number): number | undefined {
     return undefined;
   }
   const at = Date.parse(`${day}T${seconds(time)}Z`);
-  // Browsers read the 31st of a month with 30 days as the 1st of the next one.
+  // Browsers parse the 31st of a month with 30 days as the 1st of the next month.
   const isReal = !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
   return isReal ? at : undefined;
 }
 
-/** A time for the server: with all its digits where it is written with them. */
+/** A time for the server, with all digits if it is written as digits. */
 export function instant(text: string, now: number): string | undefined {
   const at = timeOf(text, now);
   if (at === undefined) {
@@ -57,7 +57,7 @@ function shifted(start: number, count: number, unit: string): number {
   return date.getTime();
 }
 
-/** Ranges that are offered, the shortest first. */
+/** Ranges to choose from, the shortest first. */
 export const USUAL_RANGES: readonly (readonly [string, string, string])[] = [
   ['Last 5 minutes', 'now-5m', 'now'],
   ['Last hour', 'now-1h', 'now'],

@@ -1,4 +1,4 @@
-/** The plot itself, with the keys that move its crosshair and its range. */
+/** Plot area, with keyboard control of its crosshair and its range. */
 import { createEffect, onCleanup, onMount, type JSX } from 'solid-js';
 import type { Zone } from '../model/format.js';
 import { theme } from '../ui/theme.js';
@@ -13,9 +13,9 @@ import type { Zoom } from './zoom.js';
 
 export interface CanvasProps {
   readonly kind: ChartKind;
-  /** What is read off it. */
+  /** Values shown in the readout. */
   readonly data: ChartData;
-  /** What is drawn, where sums are drawn of it. */
+  /** Drawn values; they differ from `data` for stacks and logarithmic scales. */
   readonly drawn: ChartData;
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly look: Look;
@@ -24,12 +24,12 @@ export interface CanvasProps {
   readonly second: readonly boolean[];
   readonly zone: Zone;
   readonly zoom: Zoom;
-  /** Plots of one key show the crosshair at the same time. */
+  /** Plots with the same key share a crosshair. */
   readonly syncKey?: string;
   readonly onPicture: (picture: Picture) => void;
   readonly onCursor: (index: number | undefined) => void;
   readonly onWidth: (pixels: number) => void;
-  /** By the place along the bottom. */
+  /** Receives the x value of the picked point. */
   readonly onPick: (place: number) => void;
 }
 

@@ -1,4 +1,4 @@
-/** The chart of a result: what is drawn, of what kind, which series; the drawing is `plot.ts`. */
+/** Chart of a result: its kind, series and options. `plot.ts` does the drawing. */
 import 'uplot/dist/uPlot.min.css';
 import {
   createEffect,
@@ -48,24 +48,26 @@ interface ChartProps {
   readonly result: Result;
   readonly revision: number;
   readonly zone: Zone;
-  /** Of what it is, where a page has several. */
+  /** Name of the chart, where a page has several. */
   readonly name?: string;
-  /** Whether rows still come: the picture is drawn once, when the last one is there. */
+  /** Whether rows are still arriving: the chart is drawn once, after the last row. */
   readonly isGrowing?: boolean;
   /** Shows a row of the result in the grid. */
   readonly onPick: (row: number) => void;
-  /** The kind that was chosen, where it is kept elsewhere. */
+  /** Chosen kind, if the caller stores it. */
   readonly kind?: string;
   readonly onKind?: (kind: ChartKind) => void;
-  /** Series that were shown or hidden by hand, where they are kept elsewhere. */
+  /** Series shown or hidden by the user, if the caller stores them. */
   readonly series?: ChosenSeries | undefined;
   readonly onSeries?: (series: ChosenSeries) => void;
-  /** Unit, axis, thresholds and annotations, where they are kept elsewhere. */
+  /** Unit, axis, thresholds and annotations, if the caller stores them. */
   readonly options?: ChartOptions | undefined;
   readonly onOptions?: (options: ChartOptions) => void;
-  /** Asks for the annotations, where their query is more than its text. */
+  /** Runs the annotation query, if it cannot run as written. */
   readonly annotate?: Annotate;
-  /** Where the range of time is shared: takes a part that was chosen; nothing is all of it. */
+  /**
+   * For a time range shared by several charts: receives the chosen range; `undefined` is all of it.
+   */
   readonly onRange?: (range: Range | undefined) => void;
 }
 
@@ -105,10 +107,10 @@ export default function Chart(props: ChartProps): JSX.Element {
 
 type DrawnProps = ChartProps & { plan: ChartPlan };
 
-/** Kinds that are drawn of all points. */
+/** Kinds that are drawn from all points, without decimation. */
 const WHOLE: ReadonlySet<string> = new Set(['heatmap', 'histogram', 'depth', 'gauge', 'number']);
 
-/** What is drawn of a result, by what its user has chosen. */
+/** Derives what to draw from a result and the user's choices. */
 function pictureOf(props: DrawnProps) {
   const [width, setWidth] = createSignal(USUAL_WIDTH);
   const axis = (): ReturnType<typeof axisOf> => axisOf(selection.kind(), props.plan);
@@ -145,9 +147,10 @@ function pictureOf(props: DrawnProps) {
   const isCandles = (): boolean => kind() === 'candles';
   const own = (): Wanted => wantedOf(props.plan, selection, untrack(width));
   const wanted = createMemo(own, undefined, { equals: isSame });
-  // A range of times is none of prices or sizes.
+  // A range of times means nothing on an axis of prices or sizes.
   createEffect(on(axis, () => zoom.startOver(), { defer: true }));
-  // Rows that the page does not hold are asked for as a picture, and again where it is another one.
+  // If only part of the rows is loaded, the server aggregates all of them for the chart, and again
+  // whenever the chart changes.
   createEffect(
     on([() => props.result, () => props.revision, wanted], () => {
       if (isPart(props.result)) {
@@ -180,7 +183,10 @@ function pictureOf(props: DrawnProps) {
   return { zoom, selection, setWidth, width, axis, merged, data, ...percent, ...axes, ...split };
 }
 
-/** Whether each series has a plot: where lines are flat even on two axes, unless users choose. */
+/**
+ * Whether each series has a separate plot: the user's choice, or else if lines are flat even on two
+ * axes.
+ */
 function splitOf(selection: ChartSelection, isByTime: () => boolean, isFlatOnTwo: () => boolean) {
   const [chosen, setSplit] = createSignal<boolean>();
   const maySplit = (): boolean =>
@@ -191,7 +197,7 @@ function splitOf(selection: ChartSelection, isByTime: () => boolean, isFlatOnTwo
 
 type PictureOf = ReturnType<typeof pictureOf>;
 
-/** How it is shown, and what is drawn for that. */
+/** Display options of a chart, and the values drawn with them. */
 function lookOfPicture(props: DrawnProps, { selection, data, inPercent, merged, zoom }: PictureOf) {
   const [chosen, choose] = createSignal<ChartOptions>({});
   const options = (): ChartOptions => props.options ?? chosen();
@@ -310,7 +316,7 @@ interface PlottedProps extends DrawnProps {
   readonly onPicture: (picture: Picture) => void;
 }
 
-/** What has axes, with the values at the crosshair above it. */
+/** A chart with axes, with the values at the crosshair above it. */
 function Plotted(props: PlottedProps): JSX.Element {
   const { selection, axis, data, zoom, second, setWidth, isSplit } = props.picture;
   const { look, drawn, annotations } = props.shown;
@@ -348,7 +354,7 @@ function Plotted(props: PlottedProps): JSX.Element {
   );
 }
 
-/** Of a histogram the values are counts, whatever unit lies along the bottom. */
+/** A histogram shows counts, whatever the unit of its x axis. */
 const COUNTS: Look = lookOf({});
 
 function legendOf(selection: ChartSelection): { label: string; colour: string }[] {
@@ -391,7 +397,7 @@ function Keys(props: { picture: PictureOf; look: Look; note: string }): JSX.Elem
 
 const figure = (value: number): string => axisNumber(Number(value.toPrecision(5)));
 
-/** The row behind a point: of the loaded ones, the nearest to its place. */
+/** Picks the loaded row nearest to a position on the x axis. */
 function pick(
   { plan, result, onPick }: ChartProps & { plan: ChartPlan },
   place: number,
@@ -403,9 +409,9 @@ function pick(
   }
 }
 
-/** Of a chart that has not been laid out yet, in pixels. */
+/** Width before the first layout, in pixels. */
 const USUAL_WIDTH = 600;
-/** What the axis at the right of candles takes. */
+/** Width of the axis to the right of candles. */
 const CANDLE_AXIS = 90;
 
 const isSame = (one: Wanted, other: Wanted): boolean =>
@@ -421,7 +427,7 @@ function wantedOf(plan: ChartPlan, selection: ChartSelection, width: number): Wa
 
 const HINT = 'Drag to zoom';
 
-/** What the picture leaves out, or how to look closer. */
+/** Note below the chart: what it leaves out, or how to see more detail. */
 function noteOf(
   result: Result,
   { data, span }: ReturnType<typeof mergedCandles>,

@@ -1,4 +1,4 @@
-/** What is drawn, and how: kind, column, axes, zoom, or the same as a table. */
+/** Toolbar of a chart: kind, columns, axes, zoom, and a switch to the table of points. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import type { Result } from '../model/result.js';
 import { openMenuBelow } from '../ui/Menu.js';
@@ -19,16 +19,16 @@ interface BarProps {
   readonly zoom: Zoom;
   readonly asTable: boolean;
   readonly setAsTable: (asTable: boolean) => void;
-  /** Whether series far apart have two axes; nothing when none are. */
+  /** Whether series of very different sizes use two axes; `undefined` if there are none. */
   readonly twoAxes: boolean | undefined;
   readonly setTwoAxes: (twoAxes: boolean) => void;
-  /** Whether each series has a plot of its own; nothing when there is one. */
+  /** Whether each series has a separate plot; `undefined` with a single series. */
   readonly isSplit: boolean | undefined;
   readonly setSplit: (isSplit: boolean) => void;
-  /** Whether changes in percent are drawn; nothing where series are alike. */
+  /** Whether changes in percent are drawn; `undefined` if all series have similar sizes. */
   readonly inPercent: boolean | undefined;
   readonly setInPercent: (inPercent: boolean) => void;
-  /** The places that are drawn. */
+  /** Drawn x values. */
   readonly times: readonly number[];
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly options: ChartOptions;
@@ -98,14 +98,14 @@ export function ChartBar(props: BarProps): JSX.Element {
 }
 
 interface ToggleProps {
-  /** Undefined: there is nothing to choose. */
+  /** `undefined` if there is no choice. */
   readonly isOn: boolean | undefined;
   readonly set: (isOn: boolean) => void;
   readonly name: string;
   readonly title?: string;
 }
 
-/** A choice of two. */
+/** An on/off choice. */
 function Toggle(props: ToggleProps): JSX.Element {
   return (
     <Show when={props.isOn !== undefined}>
@@ -123,7 +123,7 @@ function Toggle(props: ToggleProps): JSX.Element {
 
 const FILE_NAMES = { png: 'Picture (PNG)', svg: 'Drawing (SVG)', csv: 'Points (CSV)' } as const;
 
-/** How values are shown, and the chart as a file. */
+/** Display options and file export. */
 function Tools(props: BarProps): JSX.Element {
   const [isOpen, setOpen] = createSignal(false);
   return (
@@ -175,7 +175,7 @@ const LAST: readonly (readonly [string, number])[] = [
   ['Last 30 days', 30 * DAY],
 ];
 
-/** The ranges before and after, and those that end with the newest row. */
+/** Previous and next range, and ranges that end with the newest row. */
 function TimeRange(props: BarProps): JSX.Element {
   const end = createMemo((before: number) => {
     const last = props.times.at(-1) ?? before;
@@ -222,7 +222,7 @@ const PARTS: readonly (readonly [keyof CandleColumns, string])[] = [
   ['volume', 'Volume'],
 ];
 
-/** Of which key the candles are, and which column is which part of them. */
+/** Choices for candles: the key, and the column of each price. */
 function CandleChoice(props: BarProps): JSX.Element {
   const { selection } = props;
   const [isOpen, setOpen] = createSignal(props.plan.candles === undefined);

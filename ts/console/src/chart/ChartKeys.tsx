@@ -1,4 +1,4 @@
-/** Below a chart: its series, to be shown and hidden, or what its shapes mean; and a note. */
+/** Below a chart: chips that show and hide its series, or a legend; and a note. */
 import { For, Show, type JSX } from 'solid-js';
 import { colourPlace } from './kinds.js';
 import type { ChartSelection } from './selection.js';
@@ -57,7 +57,7 @@ export function SeriesKeys(props: {
   );
 }
 
-/** Series with a chip of their own; the others are in a list. */
+/** Maximum number of series with a chip; the others are in a list. */
 const MAX_CHIPS = 24;
 
 export function CandleKeys(props: { note: string }): JSX.Element {
@@ -98,7 +98,7 @@ export function HeatKeys(props: { low: string; high: string; note: string }): JS
   );
 }
 
-/** What is said below figures, which have no series to choose from. */
+/** Note below figures, which have no series to choose from. */
 export function PlainNote(props: { note: string }): JSX.Element {
   return (
     <ul class="chart-keys" aria-label="Note">

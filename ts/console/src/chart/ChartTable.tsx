@@ -1,4 +1,4 @@
-/** The points of a chart as a table, for those who do not see the picture. */
+/** The points of a chart as a table, for users who cannot see the chart. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { AxisKind, ChartData, Point } from './model.js';

@@ -76,7 +76,7 @@ function textOf(value: number, look: Look): string {
   return valueText(value, look, figureText);
 }
 
-/** What a screen reader says of them. */
+/** Summary for screen readers. */
 function summary(figures: ReturnType<typeof figuresOf>, look: Look): string {
   const parts = figures.map(({ label, last }) => {
     const level = last === undefined ? undefined : levelOf(last, look.thresholds);
@@ -86,7 +86,7 @@ function summary(figures: ReturnType<typeof figuresOf>, look: Look): string {
   return parts.join('. ');
 }
 
-/** Six digits say enough from afar; the grid is exact. */
+/** Six digits are enough from a distance; the grid shows the exact value. */
 const DIGITS = 6;
 
 function figureText(value: number): string {

@@ -1,4 +1,4 @@
-/** Unit, digits, axis, thresholds and annotations of a chart. */
+/** Dialog for the unit, digits, axis, thresholds and annotations of a chart. */
 import { createSignal, For, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField, type FieldSpec } from '../dialogs/FormField.js';

@@ -1,4 +1,4 @@
-/** The values at the crosshair, or the last ones. */
+/** Values at the crosshair, or the last values. */
 import { createMemo, For, type JSX } from 'solid-js';
 import { grouped, type Zone } from '../model/format.js';
 import type { AxisKind, ChartData, Series } from './model.js';
@@ -9,7 +9,7 @@ export function Readout(props: {
   axis: PlaceAxis;
   look: Look;
   shown: readonly boolean[];
-  /** Open, high, low and close by their first letters. */
+  /** Whether to label open, high, low and close by their first letters. */
   initials: boolean;
   index: number | undefined;
   zone: Zone;
@@ -38,7 +38,7 @@ export function Readout(props: {
   );
 }
 
-/** The point at an index, or the series' last one before it where only others have a row. */
+/** The point at an index; where only other series have a row, the series' last point before it. */
 function knownAt(points: Series['points'], index: number): number | null | undefined {
   let at = index;
   while (at > 0 && points[at] === undefined) {
@@ -47,17 +47,17 @@ function knownAt(points: Series['points'], index: number): number | null | undef
   return points[at];
 }
 
-/** Open, high, low and close, whatever their columns are called. */
+/** Labels of open, high, low and close, whatever the names of their columns. */
 const CANDLE_INITIALS = ['O', 'H', 'L', 'C'];
 
-/** Enough to read; the grid beside it is exact. */
+/** Enough digits to read; the grid beside it is exact. */
 const READOUT_DIGITS = 8;
 
 function pointText(point: number): string {
   return grouped(String(Number(point.toPrecision(READOUT_DIGITS))));
 }
 
-/** What lies along the bottom of what is drawn. */
+/** Kind of the x axis. */
 type PlaceAxis = Exclude<AxisKind, 'none'>;
 
 interface Placed {
@@ -66,7 +66,7 @@ interface Placed {
   readonly zone: Zone;
 }
 
-/** The label along the bottom at an index: a time, a number or a name. */
+/** Label of the x axis at an index: a time, a number or a name. */
 export function placeText({ data, axis, zone }: Placed, index: number): string {
   const place = data.times[index];
   if (place === undefined) {

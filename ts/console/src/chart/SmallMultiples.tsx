@@ -1,4 +1,4 @@
-/** One plot for each series, below each other: with axes of their own, and one range of time. */
+/** Small multiples: one plot per series, each with its own axes, and one shared time range. */
 import { createMemo, createUniqueId, For, type JSX } from 'solid-js';
 import { Canvas, type CanvasProps } from './Canvas.js';
 import type { Picture } from './files.js';

@@ -1,4 +1,4 @@
-/** What happened meanwhile: the rows of a query as annotations of a chart of time. */
+/** Annotations of a time chart: events from the rows of a query. */
 import { createEffect, createSignal, on, onCleanup, type Accessor } from 'solid-js';
 import type { Column, Row } from '../api/answer.js';
 import { aborted, query } from '../api/client.js';
@@ -9,7 +9,7 @@ import { milliseconds } from './model.js';
 import { messageOf } from '../model/message.js';
 
 const MAX_ANNOTATIONS = 500;
-/** How often the same query is asked for at most, however often the chart's rows are. */
+/** Minimum interval between requests of the same query, however often the chart's rows change. */
 const MIN_INTERVAL_MS = 30_000;
 
 interface Rows {
@@ -17,10 +17,10 @@ interface Rows {
   readonly rows: readonly Row[];
 }
 
-/** Asks for the rows of a query of annotations. */
+/** Runs an annotation query. */
 export type Annotate = (text: string, signal: AbortSignal) => Promise<Rows>;
 
-/** As it is written, where nothing is to be put in. */
+/** Runs the query as written, without substitutions. */
 export async function annotate(text: string, signal: AbortSignal): Promise<Rows> {
   const { onlyReads } = await import('../sql/effects.js');
   if (!onlyReads(text)) {
@@ -31,7 +31,8 @@ export async function annotate(text: string, signal: AbortSignal): Promise<Rows>
 }
 
 /**
- * The first time of a row is when it happened, a second one when it ended; its first text is what.
+ * The first time in a row is the start of the event, a second one its end, and the first text its
+ * label.
  */
 export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
   const times = columns.flatMap(({ type }, at) => (familyOf(type) === 'time' ? [at] : []));
@@ -51,14 +52,14 @@ export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
 }
 
 interface Wanted {
-  /** The query; none where there is none. */
+  /** The annotation query, if any. */
   readonly text: Accessor<string | undefined>;
-  /** Changes with the chart's rows. */
+  /** Changes whenever the chart's rows change. */
   readonly revision: Accessor<unknown>;
   readonly annotate: Annotate;
 }
 
-/** The annotations of a chart, and why there are none. */
+/** Annotations of a chart, and the error if they cannot be loaded. */
 export function followAnnotations({ text, revision, annotate: ask }: Wanted): {
   readonly annotations: Accessor<readonly Annotation[]>;
   readonly failure: Accessor<string>;

@@ -1,4 +1,4 @@
-/** Which columns of a result are open, high, low, close and volume, by their names. Pure. */
+/** Finds the open, high, low, close and volume columns of a result by their names. Pure. */
 import type { Column } from '../api/answer.js';
 
 export interface CandleColumns {
@@ -24,13 +24,13 @@ const VOLUME_WORDS = ['v', 'vol', 'volume', 'turnover', 'amount', 'sum'];
 interface NamedPrice {
   readonly index: number;
   readonly price: Price;
-  /** What was aggregated (`bid` of `first(bid)`); empty where the name does not say. */
+  /** The aggregated expression (`bid` of `first(bid)`); empty if the name has none. */
   readonly subject: string;
 }
 
 /**
- * Four of the numeric columns `values`. All are of one subject: `first(bid)` and `last(ask)` are no
- * candle. A name without subject (`open`) goes with any.
+ * Candle columns among the numeric columns `values`. All must have the same subject: `first(bid)`
+ * and `last(ask)` do not form a candle. A name without a subject (`open`) matches any subject.
  */
 export function candleColumns(
   columns: readonly Column[],
@@ -78,7 +78,7 @@ function priceOf(word: string | undefined): Price | undefined {
   return PRICES.find((price) => word !== undefined && PRICE_WORDS[price].includes(word));
 }
 
-/** A column that is named so, or the sum of something other than the price. */
+/** A column named as volume, or the sum of something other than the price. */
 function isVolume([first = '', ...others]: readonly string[], subject: string): boolean {
   const isNamed = others.length === 0 && VOLUME_WORDS.includes(first);
   return isNamed || (first === 'sum' && others.join(' ') !== subject);

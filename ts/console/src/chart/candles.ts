@@ -1,4 +1,7 @@
-/** Candles and the last price, drawn over a plot whose first four series are open to close. */
+/**
+ * Draws candles and the last price over a plot whose first four series are open, high, low and
+ * close.
+ */
 import { grouped } from '../model/format.js';
 import type { Range } from './decimate.js';
 import type { ChartData, Point } from './model.js';
@@ -11,7 +14,9 @@ const BODY_SHARE = 0.62;
 const VOLUME_SHARE = 0.6;
 const MAX_VOLUME_WIDTH = 24;
 
-/** Rising ones hollow, falling ones filled: the shape tells the direction, colour repeats it. */
+/**
+ * Rising candles are hollow, falling ones filled: the shape shows the direction, colour repeats it.
+ */
 export function drawCandles(
   frame: Frame,
   { times, series }: ChartData,
@@ -70,7 +75,7 @@ function bodyWidth(
   return Math.max(1, Math.min(widest * scale, Math.round(room)));
 }
 
-/** The least distance between two times. */
+/** Smallest difference between two times. */
 export function spacing(times: ArrayLike<number>): number {
   let least = Infinity;
   let before: number | undefined;
@@ -83,15 +88,15 @@ export function spacing(times: ArrayLike<number>): number {
   return Number.isFinite(least) ? least : 1;
 }
 
-/** Width of a candle whose step the page chooses itself, in pixels. */
+/** Width in pixels of a candle whose step the console chooses. */
 export const CHOSEN_CANDLE_PX = 5;
 /** Width of a candle below which neighbours are merged: its body and a gap, in pixels. */
 export const MIN_CANDLE_PX = 2;
 
 /**
- * Merges neighbours into at most `most` candles in the range in view, over a whole number of steps
- * counted from 1970. A candle keeps the first open and the last close. `span` is the number of
- * steps in one candle.
+ * Merges neighbouring candles, so that at most `most` are in the visible range. Each covers a whole
+ * number of steps, aligned to 1970, and keeps the first open and the last close. `span` is the
+ * number of steps per candle.
  */
 export function mergedCandles(
   { times, series }: ChartData,
@@ -121,7 +126,7 @@ export function mergedCandles(
   return { data: { times: merged, series: named }, span };
 }
 
-/** Two parts of candles as one: open, high, low, close, and then what is summed. */
+/** Merges two values of one candle column: open, high, low, close, or a sum. */
 function joined(place: number, before: Point, next: Point): Point {
   if (typeof next !== 'number') {
     return before ?? next;
@@ -153,14 +158,14 @@ export function lastPrice(close: Points): number | undefined {
   return undefined;
 }
 
-/** Digits of a price that are worth their room; the readout and the grid have more. */
+/** Digits of a price label; the readout and the grid show more. */
 const PRICE_DIGITS = 8;
 
 export function priceText(price: number): string {
   return grouped(String(Number(price.toPrecision(PRICE_DIGITS))));
 }
 
-/** The last price as a dotted line and a tag on the axis. */
+/** Draws the last price as a dotted line and a tag on the axis. */
 function drawLastPrice(
   frame: Frame,
   close: Points,

@@ -1,6 +1,7 @@
 /**
- * Fewer points for the same picture. The range in view is cut into as many parts as the eye can
- * tell apart; of each series every part keeps its first, lowest, highest and last point, and a gap.
+ * Decimation: fewer points that draw the same picture. The visible range is divided into as many
+ * intervals as the eye can distinguish. In each interval, every series keeps its first, lowest,
+ * highest and last point, and a gap.
  */
 import { spoken, type ChartData, type Point } from './model.js';
 
@@ -9,10 +10,13 @@ export interface Range {
   readonly to: number;
 }
 
-/** Two parts per pixel of a wide screen would be 3,840: the difference to this is invisible. */
+/** Two intervals per pixel of a wide screen would be 3,840; the difference is invisible. */
 export const PARTS = 1200;
 
-/** The points in a range; those just outside stay, so that lines lead out of the picture. */
+/**
+ * Decimates the points of a range; the nearest points outside are kept, so that lines lead out of
+ * the picture.
+ */
 export function decimated(data: ChartData, range: Range | undefined, parts = PARTS): ChartData {
   const { times } = data;
   const first = range ? Math.max(0, firstAtLeast(times, range.from) - 1) : 0;
@@ -65,7 +69,7 @@ function keepOf(points: readonly Point[], { first, end, kept, part }: Keeping): 
       now = part(index);
     }
     if (point === null) {
-      // One gap breaks the line; more in a row say no more.
+      // One gap breaks the line; further ones in a row add nothing.
       kept[index] = Number(points[index - 1] !== null || kept[index] === 1);
     } else if (point !== undefined) {
       if (last < 0) {
@@ -110,12 +114,12 @@ function firstAtLeast(times: readonly number[], wanted: number): number {
   return low;
 }
 
-/** How many times larger a series may be before the small one needs an axis of its own. */
+/** Size ratio of two series above which the smaller one needs a separate axis. */
 const FAR_APART = 20;
 
 /**
- * Which series go by a second axis. Sizes are cut where they differ most, so that each axis has
- * what is alike; the axis at the left has the first series.
+ * Which series use the second axis. Series are split at the largest ratio between their sizes, so
+ * that each axis has similar ones. The left axis has the first series.
  */
 export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolean[] {
   const sizes = data.series.map(({ points }, index) => (shown[index] ? sizeOf(points) : 0));
@@ -131,12 +135,12 @@ export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolea
   return sizes.map((size) => cut > 0 && size > 0 && size >= cut !== first >= cut);
 }
 
-/** How many times larger an axis may be than the series that moves most, before all look flat. */
+/** Ratio of the axis to the largest movement of a series above which all series look flat. */
 const FLAT_SPAN = 5;
 
 /**
- * Whether lines that share an axis are flat on it: small ones beside large ones, or all of them
- * because they are far apart and move little.
+ * Whether lines that share an axis look flat: small ones next to large ones, or all of them because
+ * they are far apart and move little.
  */
 export function isFlat(
   data: ChartData,
@@ -152,7 +156,7 @@ export function isFlat(
   });
 }
 
-/** Whether each of the series moves little in the range that all of them take. */
+/** Whether every series moves little compared with their common range. */
 function areFlat(series: readonly (readonly Point[])[]): boolean {
   const ends = series.flatMap((points) => spoken(points) ?? []);
   const low = Math.min(...ends.map((one) => one.low));
@@ -161,7 +165,7 @@ function areFlat(series: readonly (readonly Point[])[]): boolean {
   return widest > 0 && high - low > widest * FLAT_SPAN;
 }
 
-/** Each point as its difference from its series' first one, in percent. */
+/** Each point as its change from the first point of its series, in percent. */
 export function asChange(data: ChartData): ChartData {
   const series = data.series.map(({ label, points }) => {
     const first = points.find((point) => typeof point === 'number' && point !== 0) ?? undefined;

@@ -1,7 +1,7 @@
-/** Which columns of a result an order book is in. Pure. */
+/** Finds the columns of an order book in a result. Pure. */
 import type { Column, Row } from '../api/answer.js';
 
-/** Where an order book is: in two arrays, or in a row for each of its prices. */
+/** Layout of an order book: two arrays, or one row per price. */
 export type DepthColumns =
   | { readonly kind: 'arrays'; readonly bids: number; readonly asks: number }
   | {
@@ -15,7 +15,7 @@ const BID = /^bids?(?:_.*)?$/i;
 const ASK = /^(?:asks?|offers?)(?:_.*)?$/i;
 const SIDES = /^(?:b|bids?|buy|buyer|a|s|asks?|sell|seller|offers?)$/i;
 
-/** Columns that an order book is in, by their names and types. */
+/** Columns of an order book, found by their names and types. */
 export function depthColumns(
   columns: readonly Column[],
   rows: readonly Row[],

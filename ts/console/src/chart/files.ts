@@ -1,4 +1,4 @@
-/** A chart as a file: a picture of what is shown, or its points. */
+/** Saves a chart as a file: an image, or its points. */
 import { copyText } from '../model/format.js';
 import { rowsAs } from '../model/copies.js';
 import { saveBlob, saveFile } from '../ui/files.js';
@@ -7,10 +7,10 @@ import type { ChartData } from './model.js';
 import type { Pen, Role } from './plot/pen.js';
 import { SvgPen } from './plot/svg.js';
 
-/** What can be drawn once more. */
+/** A drawing that can be painted again. */
 export interface Picture {
   paint(pen: Pen): void;
-  /** In pixels of the page. */
+  /** In CSS pixels. */
   size(): { readonly width: number; readonly height: number };
 }
 
@@ -87,7 +87,7 @@ interface LegendPlace {
   readonly role: Role;
 }
 
-/** Colours with the names of their series, in as many rows as there is room for. */
+/** Series names with their colours, wrapped into rows. */
 function paintLegend(
   pen: Pen,
   legend: readonly Legend[],
@@ -122,7 +122,7 @@ const FIRST_COLUMN = {
   names: { name: 'name', type: 'VARCHAR' },
 } as const;
 
-/** The points of the series that are shown; times in UTC. */
+/** Points of the visible series as CSV; times are in UTC. */
 export function pointsAsCsv({
   data,
   axis,
@@ -150,7 +150,7 @@ export function pointsAsCsv({
   return rowsAs('csv', columns, rows);
 }
 
-/** With the microseconds that milliseconds have as their fraction. */
+/** Time with the microseconds that `time` has as the fraction of its milliseconds. */
 function timeText(time: number): string {
   const micros = Math.round((time - Math.floor(time)) * 1000);
   const text = new Date(Math.floor(time)).toISOString();

@@ -1,4 +1,4 @@
-/** The kinds of charts, and which of them a result can be drawn as. */
+/** Kinds of charts, and which of them can show a result. */
 import { SHOWN_SERIES, type AxisKind, type ChartPlan } from './model.js';
 
 export type ChartKind =
@@ -30,7 +30,7 @@ export const KIND_NAMES: Readonly<Record<ChartKind, string>> = {
   number: 'Number',
 };
 
-/** The kinds that a plan can be drawn as, the usual one first. */
+/** Kinds in which a plan can be drawn, the default first. */
 export function kindsOf(plan: ChartPlan): readonly ChartKind[] {
   const { values, depth } = plan;
   const ofValues = values.length === 0 ? [] : kindsOfValues(plan);
@@ -66,7 +66,7 @@ export function usualKind(plan: ChartPlan): ChartKind {
   return kindsOf(plan)[0] ?? 'line';
 }
 
-/** What lies along the bottom: sizes of values, prices, or what the plan has there. */
+/** Kind of the x axis: values, prices, or the axis of the plan. */
 export function axisOf(kind: ChartKind, plan: ChartPlan): Exclude<AxisKind, 'none'> {
   switch (kind) {
     case 'histogram':
@@ -80,22 +80,22 @@ export function axisOf(kind: ChartKind, plan: ChartPlan): Exclude<AxisKind, 'non
   }
 }
 
-/** Whether it is drawn as figures, without axes. */
+/** Whether the kind has no axes: numbers and gauges. */
 export function isFigure(kind: ChartKind): boolean {
   return kind === 'gauge' || kind === 'number';
 }
 
-/** Whether series may go by a second axis. */
+/** Whether series may use a second axis. */
 export function mayHaveSecondAxis(kind: ChartKind): boolean {
   return ['line', 'area', 'step', 'bars', 'scatter'].includes(kind);
 }
 
-/** Whether each series may have a plot of its own. */
+/** Whether each series may have a separate plot. */
 export function mayBeMultiples(kind: ChartKind): boolean {
   return kind !== 'scatter' && mayHaveSecondAxis(kind);
 }
 
-/** Which of the eight colours a series has, counted from 1; 0 is the one of all others. */
+/** Colour number of a series, from 1 to 8; 0 is shared by all further series. */
 export function colourPlace(kind: ChartKind, series: number): number {
   if (kind === 'depth') {
     return series === 0 ? 3 : 6;

@@ -1,6 +1,6 @@
 /**
- * From a result to what can be drawn: which column is time, which are series, and the points.
- * Pure; the drawing itself is in `plot.ts`.
+ * Derives from a result what can be drawn: the time column, the series, and their points. Pure;
+ * `plot.ts` does the drawing.
  */
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyText } from '../model/format.js';
@@ -9,33 +9,33 @@ import { candleColumns, type CandleColumns } from './candle-columns.js';
 import { depthColumns, type DepthColumns } from './depth-columns.js';
 import { numberOf } from './numbers.js';
 
-/** Series that have a colour of their own; the ones beyond are offered, not shown. */
+/** Number of series with their own colour; further ones are offered, but not shown. */
 export const SHOWN_SERIES = 8;
-/** Beyond this many keys a chart by key says nothing. */
+/** With more keys than this, a chart by key is unreadable. */
 const MAX_KEYS = 64;
 const MAX_NAMES = 40;
 /** Open, high, low and close. */
 const CANDLE_PARTS = 4;
 
-/** What lies along the bottom: a time, a number, names side by side, or nothing. */
+/** Kind of the x axis: time, numbers, names side by side, or none. */
 export type AxisKind = 'time' | 'number' | 'names' | 'none';
 
 export interface ChartPlan {
   readonly axis: AxisKind;
-  /** The column along the bottom. */
+  /** Column of the x axis. */
   readonly x: number;
   /** Column whose values split the rows into series. */
   readonly key: number | undefined;
   /** Numeric columns: measurements in the result's order, then counts and identifiers. */
   readonly values: readonly number[];
-  /** How many of them are drawn unless the user chooses. */
+  /** How many of them are drawn by default. */
   readonly drawn: number;
-  /** Columns that are named as the parts of a candle are. */
+  /** Candle columns found by their names. */
   readonly candles: CandleColumns | undefined;
-  /** Whether the columns are enough for candles, if someone says which is which. */
+  /** Whether there are enough columns for candles if the user assigns them. */
   readonly mayBeCandles: boolean;
   readonly depth: DepthColumns | undefined;
-  /** Whether it is one row. */
+  /** Whether the result has a single row. */
   readonly isSingle?: boolean;
 }
 
@@ -44,18 +44,18 @@ export interface Series {
   readonly points: readonly Point[];
 }
 
-/** `null` is a gap; `undefined` a place at which only other series have a row. */
+/** `null` is a gap; `undefined` means that only other series have a row there. */
 export type Point = number | null | undefined;
 
 export interface ChartData {
-  /** Ascending: milliseconds since 1970 UTC, numbers, or places of names from 0 on. */
+  /** Ascending x values: milliseconds since 1970 UTC, numbers, or indexes of names from 0. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
-  /** The names, where they lie along the bottom. */
+  /** Names on the x axis, if any. */
   readonly names?: readonly string[];
-  /** Rows that no place was left for. */
+  /** Number of rows that are not drawn for lack of space. */
   readonly left?: number;
-  /** Of a histogram: how wide each range of values is. */
+  /** For a histogram: width of each range of values. */
   readonly width?: number;
 }
 
@@ -63,7 +63,7 @@ type ChartChoice =
   | { readonly plan: ChartPlan; readonly why?: undefined }
   | { readonly plan?: undefined; readonly why: string };
 
-/** What to draw of a result, or a sentence why nothing can be. */
+/** What to draw from a result, or a sentence why nothing can be drawn. */
 export function chooseChart(
   columns: readonly Column[],
   timestamp: number,
@@ -78,7 +78,7 @@ export function chooseChart(
   if (time < 0) {
     return timelessChart(columns, rows, depth);
   }
-  // Whole numbers beside fractions are mostly counts and identifiers, on a scale of their own.
+  // Integers beside fractions are mostly counts and identifiers, with a different scale.
   const measured = indexesWhere(columns, ({ type }) => familyOf(type) === 'decimal');
   const counted = indexesWhere(columns, ({ type }) => familyOf(type) === 'integer');
   const values = [...measured, ...counted];
@@ -92,7 +92,7 @@ export function chooseChart(
   return { plan: { axis: 'time', x: time, key, values, drawn, candles, mayBeCandles, depth } };
 }
 
-/** Names and numbers become bars, two numbers a cloud of points, one number a histogram. */
+/** Names and numbers become bars, two numbers a scatter plot, one number a histogram. */
 function timelessChart(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -127,7 +127,7 @@ function indexesWhere(columns: readonly Column[], test: (column: Column) => bool
   return columns.flatMap((column, index) => (test(column) ? [index] : []));
 }
 
-/** The first text-like column, where some time occurs more than once. */
+/** The first text-like column, provided that some time occurs more than once. */
 function keyColumn(
   columns: readonly Column[],
   time: number,
@@ -152,7 +152,7 @@ function keyColumn(
   return keys.size > 1 || repeated ? key : undefined;
 }
 
-/** The values of the key column in the order in which they come first. */
+/** Values of the key column, in the order of their first appearance. */
 export function keysOf(rows: readonly Row[], key: number): string[] {
   return [...new Set(rows.map((row) => nameOf(row[key] ?? null)))];
 }
@@ -161,10 +161,10 @@ export function rowsOfKey(rows: readonly Row[], key: number, name: string): Row[
   return rows.filter((row) => nameOf(row[key] ?? null) === name);
 }
 
-/** Whether a series is drawn; those that are not have a label and no points. */
+/** Whether a series is drawn; a hidden series has a label and no points. */
 type IsShown = (label: string, index: number) => boolean;
 
-/** Series of the chosen columns, in the order of the axis whatever order the rows came in. */
+/** Series of the chosen columns, sorted along the x axis whatever the order of the rows. */
 export function chartData(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -197,7 +197,7 @@ export function chartData(
     : keyedSeries(columns, timed, values, plan.key, isShown);
 }
 
-/** The largest first, as many as can be distinguished. */
+/** The largest values first, as many as can be distinguished. */
 function namedSeries(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -218,7 +218,7 @@ function namedSeries(
   };
 }
 
-/** The first row at a place of the axis, or where there is none, the nearest one. */
+/** Row at an x value: the first row with that name, or the row nearest to that time or number. */
 export function rowNear(
   rows: readonly Row[],
   { axis, x }: Pick<ChartPlan, 'axis' | 'x'>,
@@ -286,7 +286,7 @@ function keyedSeries(
       if (!found.isDrawn) {
         continue;
       }
-      // Of several rows with one time and key the last one counts, as in the grid's order.
+      // If several rows have the same time and key, the last one in the grid's order wins.
       found.points[times.length - 1] = numberOf(row[value] ?? null);
     }
   }
@@ -299,14 +299,14 @@ function keyedSeries(
   return { times, series: [...series.values()].map(({ label, points }) => ({ label, points })) };
 }
 
-/** A stored null stays a gap; a hole left by another series' time is no gap. */
+/** A stored null is a gap; a time at which only other series have a row is not. */
 function gapAt(points: readonly Point[], index: number): null | undefined {
   return index in points && points[index] === null ? null : undefined;
 }
 
 const ISO_TIME = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 
-/** Milliseconds with the microseconds as fraction. */
+/** Milliseconds since 1970, with the microseconds as the fraction. */
 export function milliseconds(value: Value): number | undefined {
   if (typeof value !== 'string') {
     return undefined;
@@ -328,7 +328,7 @@ interface Spoken {
   readonly last: number;
 }
 
-/** Lowest, highest and last value of a series, for the summary that is read aloud. */
+/** Lowest, highest and last value of a series, for the spoken summary. */
 export function spoken(points: Series['points']): Spoken | undefined {
   let found: { low: number; high: number; last: number } | undefined;
   for (const point of points) {

@@ -1,7 +1,6 @@
 /**
- * How a chart's values are shown, apart from its kind: unit, digits, the ends and the scale of the
- * axis, thresholds, annotations. Each is kept as the text that was typed; what is none is not
- * accepted. Pure.
+ * Display options of a chart apart from its kind: unit, digits, ends and scale of the axis,
+ * thresholds, annotations. Each is stored as typed; invalid input is refused. Pure.
  */
 import { duration, grouped, bytesText } from '../model/format.js';
 
@@ -18,7 +17,7 @@ type OptionName = (typeof OPTION_NAMES)[number];
 
 export type ChartOptions = Readonly<Partial<Record<OptionName, string>>>;
 
-/** Units that change how a value is written; any other text follows it. */
+/** Units that change the notation of a value; any other unit is appended to it. */
 export const UNITS: readonly (readonly [value: string, name: string])[] = [
   ['short', 'Short (1.2 M)'],
   ['bytes', 'Bytes (1.2 MiB)'],
@@ -30,7 +29,7 @@ export const UNITS: readonly (readonly [value: string, name: string])[] = [
 const LEVELS = ['ok', 'warn', 'error'] as const;
 type Level = (typeof LEVELS)[number];
 
-/** From this value on, a value is of the level. */
+/** Values from this one upwards have the level. */
 export interface Threshold {
   readonly at: number;
   readonly level: Level;
@@ -41,7 +40,7 @@ const MAX_QUERY_LENGTH = 16 * 1024;
 const MAX_THRESHOLDS = 8;
 const MAX_DECIMALS = 9;
 
-/** What is wrong with options; nothing when they can be used. */
+/** Error message for invalid options; `undefined` if they are valid. */
 export function optionTrouble(options: ChartOptions): string | undefined {
   const { unit = '', decimals, scale, least, most, annotations = '' } = options;
   if (unit.length > MAX_UNIT_LENGTH) {
@@ -75,7 +74,10 @@ function numberOf(text: string | undefined): number | undefined {
   return Number.isFinite(number) ? number : NaN;
 }
 
-/** The thresholds of `80 warn, 95 error`, the lowest first; or what is wrong. */
+/**
+ * Parses thresholds like `80 warn, 95 error` and sorts them upwards; returns an error message if
+ * they are invalid.
+ */
 function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] | string {
   const parts = thresholds.split(',').filter((part) => part.trim() !== '');
   if (parts.length > MAX_THRESHOLDS) {
@@ -94,7 +96,7 @@ function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] |
   return found.sort((left, right) => left.at - right.at);
 }
 
-/** The options as the drawing needs them. */
+/** Options in the form that drawing needs. */
 export interface Look {
   readonly unit: string;
   readonly decimals: number | undefined;
@@ -117,7 +119,7 @@ export function lookOf(options: ChartOptions): Look {
   };
 }
 
-/** Without what is empty. */
+/** Removes empty options. */
 export function withoutEmpty(draft: Readonly<Record<string, string>>): ChartOptions {
   const known = OPTION_NAMES.flatMap((name) => {
     const text = (draft[name] ?? '').trim();
@@ -126,14 +128,16 @@ export function withoutEmpty(draft: Readonly<Record<string, string>>): ChartOpti
   return Object.fromEntries(known);
 }
 
-/** Of which level a value is; nothing below all thresholds. */
+/** Level of a value; `undefined` below all thresholds. */
 export function levelOf(value: number, thresholds: readonly Threshold[]): Level | undefined {
   return thresholds.findLast(({ at }) => value >= at)?.level;
 }
 
 type Format = Pick<Look, 'unit' | 'decimals'>;
 
-/** A value with its unit; `plain` writes one that has neither unit nor decimals. */
+/**
+ * Formats a value with its unit; `plain` formats the number where neither unit nor decimals decide.
+ */
 export function valueText(
   value: number,
   { unit, decimals }: Format,

@@ -1,6 +1,6 @@
 /**
- * All rows of a result that the page holds a part of, as the server sums them up: one step of time
- * for each place that the picture has room for.
+ * Aggregates of all rows of a partly loaded result, computed by the server: one time step for each
+ * position that the chart can show.
  */
 import type { Row, Value } from '../api/answer.js';
 import { query } from '../api/client.js';
@@ -16,14 +16,14 @@ export interface Wanted {
   /** Columns that are drawn. */
   readonly values: readonly number[];
   readonly candles: CandleColumns | undefined;
-  /** Pixels that the picture has from left to right. */
+  /** Width of the chart in pixels. */
   readonly width: number;
 }
 
 const MAX_ROWS = 100_000;
 const MIN_STEPS = 60;
 
-/** Rows in the columns of `result`; nothing where there is no time in it. */
+/** Aggregated rows in the columns of `result`; `undefined` if they span no range of time. */
 export async function sampled(
   result: Result,
   wanted: Wanted,
@@ -83,7 +83,10 @@ function columnsOf({ values, candles }: Wanted): Asked[] {
   ];
 }
 
-/** A row of the answer in the result's own columns; one with both ends of a step as two rows. */
+/**
+ * Converts a row of the response into the result's columns; a row with both ends of a step becomes
+ * two rows.
+ */
 function placed(
   row: Row,
   { x, key }: ChartPlan,

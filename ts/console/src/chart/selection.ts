@@ -1,4 +1,4 @@
-/** What of a result the user wants drawn: kind, column, series; and the data that follow. */
+/** The user's choices for a chart: kind, columns, series; and the data that follow from them. */
 import { createEffect, createMemo, createSignal, on, type Accessor } from 'solid-js';
 import { asOf, type Result } from '../model/result.js';
 import type { CandleColumns } from './candle-columns.js';
@@ -17,7 +17,7 @@ interface Drawn {
   readonly result: Result;
   readonly revision: number;
   readonly plan: ChartPlan;
-  /** Rows to draw instead, while a part is zoomed into. */
+  /** Rows to draw instead of the result's while a range is zoomed. */
   readonly detail: Result | undefined;
   readonly kind?: string;
   readonly onKind?: (kind: ChartKind) => void;
@@ -25,23 +25,23 @@ interface Drawn {
   readonly onSeries?: (series: ChosenSeries) => void;
 }
 
-/** Series that were shown or hidden by hand, by their labels. */
+/** Visibility of series set by the user, keyed by their labels. */
 export type ChosenSeries = Readonly<Record<string, boolean>>;
 
-/** Choices that are kept of one chart. */
+/** Maximum number of stored choices per chart. */
 const MAX_KEPT = 200;
 
 export class ChartSelection {
   readonly kind: Accessor<ChartKind>;
   readonly setKind: (kind: ChartKind) => void;
-  /** The column drawn where a key column splits the rows. */
+  /** Column to draw where a key column splits the rows. */
   readonly value: Accessor<number>;
   readonly setValue: (column: number) => void;
-  /** Which column is which part of the candles; those that are named so unless chosen. */
+  /** Column of each part of a candle: the chosen one, or else the one found by its name. */
   readonly parts: Accessor<CandleColumns | undefined>;
-  /** Only the volume may be none of the columns. */
+  /** Only the volume may be `undefined`. */
   readonly setPart: (part: keyof CandleColumns, column: number | undefined) => void;
-  /** The values of the key column; candles are drawn of one of them. */
+  /** Values of the key column; candles are drawn for one of them. */
   readonly keys: Accessor<readonly string[]>;
   readonly key: Accessor<string | undefined>;
   readonly setKey: (key: string) => void;
@@ -54,11 +54,11 @@ export class ChartSelection {
     const [value, setValue] = createSignal(0);
     const [assigned, assign] = createSignal<CandleColumns>();
     const [wantedKey, setKey] = createSignal<string>();
-    // What the user chose by series, against what the plan draws by itself.
+    // Visibility of series set by the user; the plan decides for the others.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     let columnsBefore = '';
     const startOver = (): void => {
-      // The same query run again is looked at as before.
+      // A rerun of the same query keeps the choices.
       const columns = JSON.stringify(drawn.result.columns);
       if (columns === columnsBefore) {
         return;
@@ -94,7 +94,7 @@ export class ChartSelection {
     this.setKey = setKey;
     const isShown = (label: string, index: number): boolean => {
       const { key, drawn: usual } = drawn.plan;
-      // Rows of a heat map need no colours of their own.
+      // The series of these kinds need no distinct colours.
       const isFree = kind() === 'heatmap' || kind() === 'depth' || kind() === 'histogram';
       if (isFree) {
         return chosen().get(label) ?? true;
@@ -140,7 +140,7 @@ export class ChartSelection {
   }
 }
 
-/** Where no names tell, the first four numbers, until someone says otherwise. */
+/** If names do not identify the columns, the first four numbers, until the user assigns others. */
 function firstFour({ values, mayBeCandles }: ChartPlan): CandleColumns | undefined {
   const [open, high, low, close] = values;
   const isWhole =

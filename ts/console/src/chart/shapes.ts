@@ -1,11 +1,11 @@
-/** What is drawn is not always what the rows say: stacks, counts of values, depth, cells. Pure. */
+/** Drawn values that differ from the rows: stacks, histograms, depth, heat map cells. Pure. */
 import type { Row, Value } from '../api/answer.js';
 import { spacing } from './candles.js';
 import type { DepthColumns } from './depth-columns.js';
 import type { ChartData, Point, Series } from './model.js';
 import { numberOf } from './numbers.js';
 
-/** Each series on top of the ones before it that are shown; gaps stay gaps of their own series. */
+/** Stacks each series on the visible ones before it; a gap affects only its own series. */
 export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
   const sums = data.times.map(() => 0);
   const known: (number | undefined)[] = [];
@@ -14,7 +14,7 @@ export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
       return { label, points: [] };
     }
     const tops = points.map((point, at): Point => {
-      // Where only others have a row, it is what it was.
+      // Where only other series have a row, the last value holds.
       const value = point === undefined ? known[place] : (point ?? undefined);
       known[place] = value;
       if (value === undefined) {
@@ -30,7 +30,7 @@ export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
 const MIN_BINS = 5;
 const MAX_BINS = 60;
 
-/** How many values are in each of some ranges of the same width, which has few digits. */
+/** Counts of values in ranges of equal width; the width is a round number. */
 export function histogram(values: readonly number[], label: string): ChartData {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) {
@@ -51,7 +51,7 @@ export function histogram(values: readonly number[], label: string): ChartData {
   return { times, width, series: [{ label: `count of ${label}`, points: counts }] };
 }
 
-/** 1, 2 or 5 times a power of ten, not less than what is given. */
+/** 1, 2 or 5 times a power of ten, at least `least`. */
 function roundWidth(least: number): number {
   if (!(least > 0) || !Number.isFinite(least)) {
     return 0;
@@ -60,7 +60,7 @@ function roundWidth(least: number): number {
   return ([1, 2, 5].find((digit) => digit * power >= least) ?? 10) * power;
 }
 
-/** The numbers of a column, whatever the rows' order. */
+/** Numbers of a column, in the order of the rows. */
 export function numbersOf(rows: readonly Row[], column: number): number[] {
   return rows.flatMap((row) => numberOf(row[column] ?? null) ?? []);
 }
@@ -70,7 +70,7 @@ interface Level {
   readonly amount: number;
 }
 
-/** How much is offered up to each price: bids from the highest down, asks from the lowest up. */
+/** Cumulative amounts by price: bids from the highest price down, asks from the lowest up. */
 export function depthData(rows: readonly Row[], depth: DepthColumns): ChartData {
   const { bids, asks } = depth.kind === 'arrays' ? ofArrays(rows, depth) : ofRows(rows, depth);
   const down = summed(bids.toSorted((left, right) => right.price - left.price));
@@ -95,7 +95,7 @@ function summed(levels: readonly Level[]): Map<number, number> {
   return found;
 }
 
-/** Of arrays with prices and amounts as their rows, the last book counts. */
+/** For arrays of prices and amounts, the last order book counts. */
 function ofArrays(
   rows: readonly Row[],
   { bids, asks }: DepthColumns & { kind: 'arrays' },
@@ -133,16 +133,16 @@ function ofRows(
 }
 
 export interface HeatCells {
-  /** Places along the bottom where a column of cells begins, each of the same width. */
+  /** x values at which the columns of cells begin; all columns have the same width. */
   readonly starts: readonly number[];
   readonly width: number;
-  /** By series, by column; the mean of what is in a cell. */
+  /** Mean value of each cell, by series and by column. */
   readonly means: readonly (readonly (number | undefined)[])[];
   readonly low: number;
   readonly high: number;
 }
 
-/** At most so many columns of cells; what falls into one is averaged. */
+/** Divides the data into at most `most` columns of cells; the values of a cell are averaged. */
 export function heatCells(data: ChartData, most: number): HeatCells {
   const { times, series } = data;
   const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0];
@@ -180,7 +180,7 @@ export function heatCells(data: ChartData, most: number): HeatCells {
   return { starts, width: span, means, low, high };
 }
 
-/** Values that a scale of logarithms has no place for become gaps. */
+/** Replaces values that a logarithmic scale cannot show with gaps. */
 export function aboveZero(data: ChartData): ChartData {
   const series = data.series.map(({ label, points }) => ({
     label,

@@ -1,21 +1,21 @@
 /**
- * Places of ticks along an axis of time: round times of the zone that is shown. A day begins at
- * its own midnight, also where the clocks change and it has 23 or 25 hours.
+ * Positions of ticks on a time axis: round times in the displayed zone. A day begins at its own
+ * midnight, even if a clock change gives it 23 or 25 hours.
  */
 
-/** Wall clocks of a zone. */
+/** Wall clock of a time zone. */
 export interface Calendar {
   readonly partsOf: (at: number) => WallTime;
-  /** When a day of the zone begins; months count from 0 and roll over. */
+  /** Start of a day in the zone; months count from 0 and roll over. */
   readonly dayStart: (year: number, month: number, day: number) => number;
 }
 
 interface WallTime {
   readonly year: number;
-  /** From 0. */
+  /** Counted from 0. */
   readonly month: number;
   readonly day: number;
-  /** What clocks show, as milliseconds. */
+  /** Wall clock time in milliseconds. */
   readonly clock: number;
 }
 
@@ -33,8 +33,8 @@ export const UTC: Calendar = {
 };
 
 /**
- * A date whose wall clock is that of UTC, for code that asks dates for their local time. Shifting
- * a local date instead fails in the hours that the browser's own zone leaves out.
+ * A date whose local time is UTC, for code that reads the local time of dates. Shifting a local
+ * date fails in the hours that the browser's own zone skips.
  */
 export class UtcDate extends Date {
   override getFullYear(): number {
@@ -63,7 +63,7 @@ export class UtcDate extends Date {
   }
 }
 
-/** The zone of the browser. */
+/** The browser's time zone. */
 export const LOCAL: Calendar = {
   partsOf: (at) => {
     const date = new Date(at);
@@ -85,18 +85,18 @@ export const DAY = 24 * HOUR;
 export const MONTH = 28 * DAY;
 export const YEAR = 365 * DAY;
 
-/** Zones are apart by multiples of it. */
+/** Offsets of time zones are multiples of this. */
 const QUARTER = 15 * MINUTE;
 const USUAL_MONTH = 30 * DAY;
 
-/** Ticks about `step` milliseconds apart, of the range's own zone. */
+/** Ticks about `step` milliseconds apart, at round times of the calendar's zone. */
 export function timeTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
   const ticks =
     step >= DAY ? calendarTicks(min, max, step, calendar) : clockTicks(min, max, step, calendar);
   return ticks.filter((at) => at >= min && at <= max);
 }
 
-/** Whenever the clocks show a multiple of the step. */
+/** Ticks wherever the wall clock shows a multiple of the step. */
 function clockTicks(min: number, max: number, step: number, { partsOf }: Calendar): number[] {
   const grain = Math.min(step, QUARTER);
   const ticks: number[] = [];
@@ -108,7 +108,7 @@ function clockTicks(min: number, max: number, step: number, { partsOf }: Calenda
   return ticks;
 }
 
-/** Days, months or years, as many at a time as the step has. */
+/** Ticks at days, months or years, as many apart as the step demands. */
 function calendarTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
   const { year, month, day } = calendar.partsOf(min);
   const count = (unit: number): number => Math.max(1, Math.round(step / unit));

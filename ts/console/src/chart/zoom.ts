@@ -1,4 +1,4 @@
-/** The part of the time axis in view, and the rows the server has for it. */
+/** The visible range of the time axis, and the rows that the server returns for it. */
 import { createEffect, on, onCleanup, type Accessor } from 'solid-js';
 import { aborted, execute, SqlError } from '../api/client.js';
 import { isPart, MAX_ROWS, Result } from '../model/result.js';
@@ -15,11 +15,11 @@ interface Source {
   readonly result: Result;
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly x: number;
-  /** Takes the range instead, where it is that of several charts of time. */
+  /** Receives the range instead, if several time charts share it. */
   readonly share: ((range: Range | undefined) => void) | undefined;
-  /** Points that the picture has room for. */
+  /** Number of points that the chart can show. */
   readonly room: number;
-  /** What is drawn. */
+  /** What the chart draws. */
   readonly wanted: Wanted;
 }
 
@@ -27,17 +27,17 @@ export class Zoom {
   readonly #range = signal<Range | undefined>(undefined);
   readonly range: Accessor<Range | undefined> = this.#range;
   readonly #detail = signal<Result | undefined>(undefined);
-  /** The rows of the range, once they have come. */
+  /** Rows of the range, once they have arrived. */
   readonly detail: Accessor<Result | undefined> = this.#detail;
   readonly #asking = signal<Asking>('idle');
   readonly asking: Accessor<Asking> = this.#asking;
   readonly #isSampled = signal(false);
-  /** Whether the server has summed up all rows for the picture. */
+  /** Whether the server has aggregated all rows for the chart. */
   readonly isSampled: Accessor<boolean> = this.#isSampled;
   readonly canGoBack: Accessor<boolean> = () => this.#past().length > 0;
   readonly canGoForward: Accessor<boolean> = () => this.#future().length > 0;
   readonly #source: Source;
-  /** The ranges before and after this one, the nearest last. */
+  /** Ranges before and after the current one, the nearest last. */
   readonly #past = signal<readonly (Range | undefined)[]>([]);
   readonly #future = signal<readonly (Range | undefined)[]>([]);
   #abort: AbortController | undefined;
@@ -59,19 +59,19 @@ export class Zoom {
     this.#detail.set(result);
   }
 
-  /** All of it, and nothing to go back to: something else is drawn. */
+  /** Shows the whole range and clears the history, because something else is drawn. */
   startOver(): void {
     this.#past.set([]);
     this.#future.set([]);
     this.#show(undefined);
   }
 
-  /** The one that takes ranges of time instead, if there is one. */
+  /** Receiver of time ranges shared by several charts, if any. */
   get #share(): Source['share'] {
     return this.#source.axis === 'time' ? this.#source.share : undefined;
   }
 
-  /** All of it again, as the user wants it. */
+  /** Shows the whole range again, on the user's request. */
   reset(): void {
     this.#share?.(undefined);
     if (this.range()) {
@@ -80,7 +80,7 @@ export class Zoom {
     this.#show(undefined);
   }
 
-  /** Shows a range at once with the rows there are, then asks the server for its own. */
+  /** Shows a range immediately with the loaded rows, then requests its rows from the server. */
   to(range: Range): void {
     if (!(range.to > range.from)) {
       return;
@@ -111,7 +111,7 @@ export class Zoom {
     }
   }
 
-  /** Makes the range smaller or larger around its middle; without one, of all places. */
+  /** Scales the range around its middle; if there is none, the range of all positions. */
   scale(factor: number, places: readonly number[]): void {
     const all = { from: places[0] ?? 0, to: places.at(-1) ?? 0 };
     const { from, to } = this.range() ?? all;
@@ -119,7 +119,7 @@ export class Zoom {
     this.to({ from: middle - half, to: middle + half });
   }
 
-  /** Moves the range by a share of its width. */
+  /** Moves the range by a fraction of its width. */
   pan(share: number): void {
     const range = this.range();
     if (range) {
@@ -128,7 +128,7 @@ export class Zoom {
     }
   }
 
-  /** Asks for what is in view again: it is drawn in another way, or its result has ended. */
+  /** Requests the visible rows again, because the drawing has changed or the result is complete. */
   refresh(): void {
     this.#show(this.range());
   }
@@ -181,7 +181,7 @@ export class Zoom {
     }
   }
 
-  /** The rows of a range, by the first of the statements that the server takes. */
+  /** Rows of a range, from the first candidate statement that the server accepts. */
   async #rowsIn(range: Range, signal: AbortSignal): Promise<Result | undefined> {
     const { result, x, room } = this.#source;
     const column = result.columns[x]?.name ?? '';

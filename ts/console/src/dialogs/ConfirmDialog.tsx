@@ -1,9 +1,11 @@
-/** Asks before something is destroyed: names it, and the safe button has the focus. */
+/**
+ * Confirmation before something is destroyed: names the object, and the safe button has the focus.
+ */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import { withHiddenShown } from '../model/format.js';
 import { answer, asked, type Question } from '../page/questions.js';
 
-/** Exists once on the page. */
+/** Rendered once per page. */
 export function ConfirmDialog(): JSX.Element {
   return (
     <Show when={asked()} keyed>

@@ -1,4 +1,4 @@
-/** A dialog with a form: what the server says against it is shown in it, and it stays. */
+/** A dialog with a form. If the server refuses, the dialog shows the error and stays open. */
 import { createSignal, createUniqueId, onMount, Show, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { Failure } from '../ui/Failure.js';
@@ -6,13 +6,15 @@ import { messageOf } from '../model/message.js';
 
 interface FormDialogProps {
   readonly title: string;
-  /** What it is about; follows the title. */
+  /** Name of the affected object; follows the title. */
   readonly name: string;
-  /** Leaves everything as it is. */
+  /** Label of the button that cancels. */
   readonly keep: string;
   readonly act: string;
   readonly isComplete: boolean;
-  /** Resolves to what is against it, or to nothing; what it rejects with is against it, too. */
+  /**
+   * Resolves to an error message, or to the empty string; a rejection is shown as an error, too.
+   */
   readonly submit: () => Promise<string>;
   readonly onClose: () => void;
   readonly children: JSX.Element;

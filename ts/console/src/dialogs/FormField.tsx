@@ -1,4 +1,4 @@
-/** One field of a form in a dialog: its name, what is typed or chosen, a hint. */
+/** One form field of a dialog: label, input or choice, hint. */
 import '../styles/form.css';
 import { For, Show, type JSX } from 'solid-js';
 
@@ -6,9 +6,9 @@ export interface FieldSpec {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  /** What it may be, by value and name; anything where nothing is said. */
+  /** Allowed values and their names; any text is allowed if absent. */
   readonly choices?: readonly (readonly [value: string, name: string])[];
-  /** Whether another one is beside it. */
+  /** Whether another field is beside it. */
   readonly isHalf?: boolean;
   /** Whether it has several lines. */
   readonly isLong?: boolean;

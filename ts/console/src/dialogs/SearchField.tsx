@@ -1,10 +1,10 @@
-/** The field above a list that what is typed into narrows. */
+/** Search field that filters the list below it. */
 import type { JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 
 export function SearchField(props: {
   readonly placeholder: string;
-  /** What is read aloud; the placeholder where it says enough. */
+  /** Accessible name; the placeholder by default. */
   readonly label?: string;
   readonly class?: string;
   readonly search: (text: string) => void;

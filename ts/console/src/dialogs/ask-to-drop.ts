@@ -4,10 +4,10 @@ import { KIND_WORDS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { confirmed } from '../page/questions.js';
 
-/** Beyond so many rows a table's name must be typed before it is dropped. */
+/** A table with more rows is dropped only after its name was typed. */
 const MANY_ROWS = 1_000_000;
 
-/** The statement that drops a table or view, once the user is sure. */
+/** Returns the statement that drops a table or view, once the user has confirmed. */
 export async function askToDrop(table: TableEntry): Promise<string | undefined> {
   const statement = `DROP ${KIND_WORDS[table.kind].toUpperCase()} ${quoted(table.name)}`;
   const rows = table.rows === undefined ? '' : `${grouped(String(table.rows))} rows. `;

@@ -1,6 +1,6 @@
 /**
- * Completion: the parser says which words may follow and what kind of name is wanted, the scope
- * says of which tables and aliases, the schema which columns those have.
+ * Completion: the parser determines which words and kinds of names may follow, the scope which
+ * tables and aliases are visible, and the schema which columns these have.
  */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { expectedAt, scopeAt } from '../../../sql/index.js';
@@ -12,7 +12,7 @@ import type { Token } from '../sql/scanner.js';
 import { currentStatement, tokens } from './text.js';
 import { textOptions } from './text-completion.js';
 
-/** Beyond this the parser is not asked at every key. */
+/** Longer statements are not parsed on each key press. */
 const MAX_STATEMENT_LENGTH = 20_000;
 /** The star of a SELECT list. */
 const STAR = /(?:\bSELECT|\bDISTINCT|,)\s*\*$/iu;
@@ -51,11 +51,11 @@ export function completions(
     if (statement === null) {
       return null;
     }
-    // A user who types while the page still reads the names is offered them on arrival.
+    // A user who types before the schema has loaded is offered its names when they arrive.
     await source.asked;
     const [text, start] = statement;
     const written = text.slice(from - start, context.pos - start);
-    // A quote that is not closed yet would take all that follows.
+    // An unclosed quote would swallow all text after it.
     const isQuoted = written.startsWith('"');
     const at = from - start;
     const whole = isQuoted ? text.slice(0, at) + text.slice(at + written.length) : text;
@@ -120,31 +120,33 @@ const SHOWN = (
   'SERVER_VERSION,SERVICE ACCOUNTS,TABLES,TIME ZONE,USER,USERS'
 ).split(',');
 
-/** Where nothing but some words may stand: what is shown, how gaps are filled. */
+/** Words at positions that allow nothing else: after SHOW, and in FILL. */
 function wordsAt(before: string): readonly string[] | undefined {
   if (/\bFILL\s*\((?:[^()]*,)?\s*\w*$/i.test(before)) {
     return FILLS;
   }
   const [first, ...others] = scan(before).values;
-  // The word that is being written, and the end.
+  // The word being typed, and the end token.
   return first === 'SHOW' && others.length <= 2 ? SHOWN : undefined;
 }
 
-/** The names that the last SELECT before the place gives its columns. */
+/** Column aliases of the last SELECT before the position. */
 function aliasesBefore(before: string): string[] {
   const list = /\bSELECT\b((?:(?!\bSELECT\b)[^])*?)\bFROM\b(?:(?!\bSELECT\b)[^])*$/i.exec(before);
   const names = [...(list?.[1] ?? '').matchAll(/\bAS\s+("[^"]+"|[\p{L}_][\p{L}\p{N}_$]*)/giu)];
   return [...new Set(names.map(([, name = '']) => name.replaceAll('"', '')))];
 }
 
-/** A name as it is offered where a quote has been typed; calls and keywords are no names. */
+/** A name offered after an opening quote; calls and keywords are not names. */
 function inQuotes(option: Completion): Completion[] {
   const isName = typeof option.apply === 'string' && !option.apply.endsWith('(');
   const label = `"${option.label.replaceAll('"', '""')}"`;
   return isName ? [{ ...option, label, apply: label }] : [];
 }
 
-/** Columns of every source of the place, the innermost first; of any table where none is named. */
+/**
+ * Columns of all sources in scope, the innermost first; columns of any table if there is no source.
+ */
 async function columnsInReach(source: NameSource, place: Place): Promise<Completion[]> {
   const { sources } = place.scope;
   const lists = await Promise.all(sources.map((one) => columnsOf(source, place, one)));
@@ -166,7 +168,7 @@ async function columnsInReach(source: NameSource, place: Place): Promise<Complet
   return [...source.names().columns.map((name) => offer(name, 'column', 1)), ...aliases];
 }
 
-/** What may stand behind `alias.` or `table.`. */
+/** Completions after `alias.` or `table.`. */
 async function columnsOfSource(
   source: NameSource,
   place: Place,
@@ -180,14 +182,14 @@ async function columnsOfSource(
   return columns.map(({ name, type }) => offer(name, type, 1));
 }
 
-/** The token that the place is in, or right behind. */
+/** The token that contains the cursor or ends at it. */
 function tokenAround(context: CompletionContext): Token | undefined {
   return context.state
     .field(tokens)
     .find((token) => token.start < context.pos && context.pos <= token.end);
 }
 
-/** The statement around a place, and where it begins; nothing where it is too long. */
+/** The statement around the cursor, and its start; `null` if it is too long. */
 function statementAround({ state, pos }: CompletionContext): [text: string, start: number] | null {
   const statement = currentStatement(state);
   const start = statement && statement.start <= pos ? statement.start : pos;
@@ -208,7 +210,7 @@ async function insideString(
   await source.asked;
   const [text, start] = statement;
   const before = text.slice(0, from - start);
-  // A text that is not closed yet would take all that follows.
+  // An unclosed string would swallow all text after it.
   const whole = `${before}''${isClosed ? text.slice(to - start) : ''}`;
   const place = { text: whole, offset: before.length, scope: scopeAt(whole, before.length) };
   const options = await textOptions(source, place, before);
@@ -217,7 +219,7 @@ async function insideString(
     : { from: from + 1, to: isClosed ? to - 1 : context.pos, options, validFor: /^[^']*$/ };
 }
 
-/** Writes out what `*` means. */
+/** Expands `*` into the names of all columns. */
 async function allColumns(
   source: NameSource,
   context: CompletionContext,
@@ -239,7 +241,7 @@ async function allColumns(
     : { from: context.pos - 1, options: [option], filter: false };
 }
 
-/** A function is written with its parenthesis; its signatures are shown beside the list. */
+/** A function is inserted with its parenthesis; its signatures are shown beside the list. */
 function offerCall({ name, signatures, description }: FunctionEntry): Completion {
   const info = [...signatures, description].join('\n');
   return { label: name, apply: `${name}(`, detail: 'function', info };

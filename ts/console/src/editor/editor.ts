@@ -1,9 +1,9 @@
 /**
- * The SQL editor as one object: a CodeMirror view and the few things the workspace asks of it.
- * It knows texts and places, nothing of servers and results.
+ * The SQL editor as one object: a CodeMirror view and the few operations that the workspace needs.
+ * It knows text and positions, but neither servers nor results.
  *
- * The view lives in a shadow root: there CodeMirror puts its rules into constructed style sheets,
- * which `style-src 'self'` allows, where in the document it would write a style element.
+ * The view is inside a shadow root: there CodeMirror puts its rules into constructed style sheets,
+ * which `style-src 'self'` allows. In the document it would create a style element.
  */
 import {
   autocompletion,
@@ -61,16 +61,16 @@ export interface EditorEvents {
   readonly runAll: () => void;
   readonly names: NameSource;
   readonly validate: Validate;
-  /** What is wrong in the tab in front, or that nothing is; and how many places are. */
+  /** Reports the foremost problem of the active tab, if any, and the number of problems. */
   readonly problem: (tab: string, place: Place | undefined, count: number) => void;
-  /** The text of the statement under the cursor, after it may have changed. */
+  /** Reports the statement under the cursor whenever it may have changed. */
   readonly statement: (text: string) => void;
 }
 
-/** What Ctrl+/ writes before lines, and Alt+Shift+A around a part of one. */
+/** Comment syntax: Ctrl+/ comments lines, Alt+Shift+A the selection. */
 const COMMENTS = { line: '--', block: { open: '/*', close: '*/' } };
 
-/** Names of buttons as everywhere else. */
+/** Labels of the search panel, as everywhere in the console. */
 const SEARCH_WORDS = {
   next: 'Next',
   previous: 'Previous',
@@ -83,9 +83,9 @@ const SEARCH_WORDS = {
   close: 'Close',
 };
 
-/** After the editor has lost the focus, completions of a click are taken. */
+/** Delay before completions close when the editor loses the focus. */
 const BLUR_MS = 10;
-/** A Tab after Escape leaves the editor instead of indenting, for this long. */
+/** For this long after Escape, Tab leaves the editor instead of indenting. */
 const TAB_LEAVES_MS = 2000;
 
 export class SqlEditor {
@@ -118,7 +118,7 @@ export class SqlEditor {
     this.#tell();
   }
 
-  /** Takes over the text that a tab has got in another window; the rest of its state stays. */
+  /** Applies text that a tab received in another window; its remaining state is retained. */
   rewrite(tab: string, text: string): void {
     this.#dispatch(tab, (state) => {
       const changes = changeBetween(state.doc.toString(), text);
@@ -173,12 +173,12 @@ export class SqlEditor {
     });
   }
 
-  /** Forgets where the last run failed. */
+  /** Removes the problem of the last run. */
   clearProblem(tab: string): void {
     this.#dispatch(tab, () => ({ effects: setProblems.of({ finder: 'run', problems: [] }) }));
   }
 
-  /** Puts the cursor on the next underlined place, or with -1 on the one before. */
+  /** Moves the cursor to the next problem, or with -1 to the previous one. */
   goToProblem(step: 1 | -1 = 1): void {
     const place = nextProblem(this.#view.state, step);
     if (!place) {
@@ -189,7 +189,7 @@ export class SqlEditor {
     this.#view.focus();
   }
 
-  /** Writes another name over the foremost underlined one. */
+  /** Replaces the foremost underlined text. */
   replaceProblem(text: string): void {
     const place = foremostProblem(this.#view.state);
     if (!place) {
@@ -199,7 +199,7 @@ export class SqlEditor {
     this.#view.focus();
   }
 
-  /** Lays out the selection, or else the whole text. */
+  /** Formats the selection, or else the whole text. */
   format(): void {
     const { state } = this.#view;
     const { from, to, empty } = state.selection.main;
@@ -217,7 +217,7 @@ export class SqlEditor {
     this.#view.focus();
   }
 
-  /** Writes over the selection, as if typed. */
+  /** Replaces the selection, as if typed. */
   insert(text: string): void {
     this.#view.dispatch(this.#view.state.replaceSelection(text));
     this.#view.focus();
@@ -227,7 +227,7 @@ export class SqlEditor {
     this.#view.destroy();
   }
 
-  /** Applies a change to a tab's state, in view or not. */
+  /** Applies a change to the state of a tab, active or not. */
   #dispatch(tab: string, change: (state: EditorState) => TransactionSpec): void {
     if (tab === this.#tab) {
       this.#view.dispatch(change(this.#view.state));
@@ -239,7 +239,7 @@ export class SqlEditor {
     }
   }
 
-  /** Tells which place is wrong, which statement is meant. */
+  /** Reports the foremost problem and the current statement. */
   #tell(): void {
     const { state } = this.#view;
     const found = foremostProblem(state);
@@ -265,7 +265,7 @@ export class SqlEditor {
   }
 
   #extensions(): Extension {
-    // An open list of completions would take the next Enter.
+    // An open completion list would consume the next Enter.
     const run = (view: EditorView): boolean => (closeCompletion(view), this.#events.run(), true);
     const runAll = (view: EditorView): boolean => (
       closeCompletion(view),
@@ -273,7 +273,7 @@ export class SqlEditor {
       true
     );
     return [
-      // What is asked for while the editor is left would open over something else.
+      // Completions that arrive after the editor has lost the focus would cover something else.
       EditorView.domEventHandlers({
         blur: (_event, view) => {
           setTimeout(() => view.hasFocus || closeCompletion(view), BLUR_MS);
@@ -288,7 +288,7 @@ export class SqlEditor {
       highlightActiveLine(),
       highlightActiveLineGutter(),
       placeholder('Write SQL here'),
-      // Characters that are not seen, and those that turn the direction of others.
+      // Invisible characters, and those that change the direction of text.
       highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2060\u2068]/ }),
       wrapping(),
       EditorState.tabSize.of(2),
@@ -316,12 +316,13 @@ export class SqlEditor {
         ...closeBracketsKeymap,
         ...searchKeymap,
         ...historyKeymap,
-        // Alt+L copies a link, here as everywhere.
+        // Alt+L copies a link, as everywhere in the console.
         ...defaultKeymap.filter(({ key }) => key !== 'Alt-l'),
       ]),
       EditorView.contentAttributes.of({
         'aria-label': 'SQL editor. Escape, then Tab leaves it.',
-        // What scrolls is reached by the keyboard: axe does not see that a text can be edited.
+        // Scrollable content must be reachable by keyboard; axe does not recognize that this text
+        // is editable.
         tabindex: '0',
         spellcheck: 'false',
         autocorrect: 'off',
@@ -336,7 +337,7 @@ export class SqlEditor {
   }
 }
 
-/** The part in which two texts differ: cursors before and behind it stay where they are. */
+/** The range in which two texts differ; cursors before and after it stay in place. */
 function changeBetween(
   before: string,
   after: string,

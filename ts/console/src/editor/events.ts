@@ -1,4 +1,4 @@
-/** What the editor asks and tells, answered by the session. */
+/** Editor events, handled by the session. */
 import { aborted, query, SqlError, validate } from '../api/client.js';
 import type { EditorEvents } from './editor.js';
 import type { NameSource } from './names.js';
@@ -17,7 +17,7 @@ interface Around {
   readonly schema: Schema;
 }
 
-/** The events of the editor of the workspace. */
+/** Event handlers of the workspace's editor. */
 export function editorEvents({ statements, tabs, problems, schema }: Around): EditorEvents {
   return {
     changed: (tab, text) => tabs.edited(tab, text),
@@ -30,7 +30,7 @@ export function editorEvents({ statements, tabs, problems, schema }: Around): Ed
   };
 }
 
-/** The names that the server knows, for any editor. */
+/** Names in the server's schema, for any editor. */
 export function nameSource(schema: Schema): NameSource {
   const described = new Map<string, ReturnType<NameSource['describe']>>();
   return {
@@ -52,10 +52,10 @@ export function nameSource(schema: Schema): NameSource {
   };
 }
 
-/** Values of a column that are offered. */
+/** Maximum number of column values to offer. */
 const MAX_VALUES = 1000;
 
-/** A server that refuses them, or is silent, offers none. */
+/** Offers nothing if the server refuses or does not respond. */
 async function valuesOf(table: string, column: string): Promise<readonly string[]> {
   const name = quoted(column);
   const distinct = `SELECT DISTINCT ${name} FROM ${quoted(table)}`;
@@ -67,7 +67,10 @@ async function valuesOf(table: string, column: string): Promise<readonly string[
   }
 }
 
-/** The server's objection to a statement. A server that is silent or has no say has none. */
+/**
+ * The server's error for a statement; `undefined` if it accepts or cannot check it, or does not
+ * respond.
+ */
 async function refusalOf(text: string, signal: AbortSignal): Promise<Refusal | undefined> {
   if (parametersOf(text).length > 0) {
     return undefined;

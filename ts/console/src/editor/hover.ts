@@ -1,4 +1,4 @@
-/** What the word under the pointer is: a function with its signatures, a column, a table. */
+/** Hover text of a word: a function with its signatures, a column, a table. */
 import type { Extension } from '@codemirror/state';
 import { hoverTooltip, type Tooltip } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';

@@ -1,6 +1,7 @@
 /**
- * Typing over a selection as an edit of our own. Left to itself, Chromium replaces the selected
- * elements and keeps their look in style attributes, which the content policy refuses and reports.
+ * Handles typing over a selection as an edit of our own. Otherwise Chromium replaces the selected
+ * elements and keeps their appearance in style attributes, which the content policy refuses and
+ * reports.
  */
 import { EditorView } from '@codemirror/view';
 

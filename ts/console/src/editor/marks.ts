@@ -1,4 +1,4 @@
-/** Beside each statement: what its run has left, or that a press there runs it. */
+/** Gutter marks of statements: the state of their last run, or a button that runs them. */
 import {
   RangeSet,
   StateEffect,
@@ -58,7 +58,7 @@ export const setMark = StateEffect.define<{ at: number; state: MarkState; title:
   map: (value, changes) => ({ ...value, at: changes.mapPos(value.at) }),
 });
 
-/** The marks of statements that are as they were when they ran. */
+/** Marks of statements that were not edited since they ran. */
 function untouched(
   marks: RangeSet<RunMarker>,
   { startState, changes }: Transaction,
@@ -95,21 +95,21 @@ const marks = StateField.define<RangeSet<RunMarker>>({
 
 const READY = new RunMarker('ready', 'Run this statement');
 
-/** Where the statement under the cursor begins, unless a run has left its mark there. */
+/** The ready mark at the statement under the cursor, unless a run has left a mark there. */
 function readyMarks(state: EditorState): RangeSet<RunMarker> {
   const { from, value } = state.field(statementBar).iter();
   const isMarked = state.field(marks).iter(from).from === from;
   return RangeSet.of(value === null || isMarked ? [] : [READY.range(from)]);
 }
 
-/** Where the statement begins that a line belongs to; of several, the first that begins there. */
+/** Start of the statement that a line belongs to; of several, the first that begins on it. */
 function statementOn(state: EditorState, lineStart: number): number | undefined {
   const { from, to } = state.doc.lineAt(lineStart);
   const near = allStatements(state).filter(({ start, end }) => start <= to && end >= from);
   return (near.find(({ start }) => start >= from) ?? near[0])?.start;
 }
 
-/** A press beside a statement calls `run` with the cursor in it. */
+/** A click beside a statement calls `run` with the cursor in that statement. */
 export function runMarks(run: () => void): Extension {
   return [
     marks,

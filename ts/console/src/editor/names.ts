@@ -1,4 +1,4 @@
-/** The names that completion offers: who knows them, and which are in reach of a place. */
+/** Names that completion offers: their source, and those in scope at a position. */
 import type { Completion } from '@codemirror/autocomplete';
 import type { Scope } from '../../../sql/index.js';
 import type { ColumnEntry, KnownNames } from '../model/schema.js';
@@ -7,24 +7,24 @@ import { commonTableQuery } from '../sql/common-tables.js';
 
 export interface NameSource {
   readonly names: () => KnownNames;
-  /** Resolves once the names have been asked for, whatever came of it. */
+  /** Resolves once the request for the names has succeeded or failed. */
   readonly asked: Promise<void>;
-  /** Reads the columns of a table, if they are not known yet. */
+  /** Loads the columns of a table, unless they are known. */
   readonly open: (table: string) => Promise<void>;
-  /** The columns that a query would have. */
+  /** Result columns of a query. */
   readonly describe: (query: string) => Promise<readonly ColumnEntry[]>;
-  /** The first values of a symbol column, by name. */
+  /** First values of a symbol column, in alphabetical order. */
   readonly values: (table: string, column: string) => Promise<readonly string[]>;
 }
 
-/** A place of a statement, and the names in its reach. */
+/** A position in a statement, and the names in scope there. */
 export interface Place {
   readonly text: string;
   readonly offset: number;
   readonly scope: Scope;
 }
 
-/** The columns of a table, a sub-query or a common table. */
+/** Columns of a table, a subquery or a common table expression. */
 export async function columnsOf(
   source: NameSource,
   { scope, text }: Place,
@@ -47,7 +47,7 @@ export async function columnsOf(
   return source.names().columnsOf(known.name);
 }
 
-/** A name as it is written: in quotes where it needs them. */
+/** Completion of a name, quoted where necessary. */
 export function offer(name: string, detail: string, boost: number): Completion {
   return { label: name, apply: quoted(name), detail, boost };
 }

@@ -1,6 +1,6 @@
 /**
- * The places of the text that are wrong, underlined: what the parser finds while the user types,
- * what the server says of the statement under the cursor, and where the last run failed.
+ * Problems, underlined in the text: from the parser while the user types, from the server for the
+ * statement under the cursor, and from the last run.
  */
 import { StateEffect, StateField, type ChangeDesc, type EditorState } from '@codemirror/state';
 import { Decoration, EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
@@ -9,7 +9,7 @@ import { wrongSpan } from '../sql/meant.js';
 import type { Statement } from '../sql/statements.js';
 import { allStatements, currentStatement } from './text.js';
 
-/** Who found it: the parser in the page, the server asked about a statement, a run. */
+/** Source of a problem: the parser in the page, the server's check of a statement, or a run. */
 type Finder = 'parser' | 'server' | 'run';
 
 export interface Problem {
@@ -19,7 +19,7 @@ export interface Problem {
   readonly finder: Finder;
 }
 
-/** Replaces what one finder has said before. */
+/** Replaces the previous problems of one source. */
 export const setProblems = StateEffect.define<{
   readonly finder: Finder;
   readonly problems: readonly Problem[];
@@ -37,7 +37,7 @@ function moved(problems: readonly Problem[], changes: ChangeDesc): Problem[] {
 
 const SQUIGGLE = Decoration.mark({ class: 'cm-squiggle' });
 
-/** In the order of the text; a problem goes as soon as the text under it is edited. */
+/** In text order; a problem is removed as soon as the text under it is edited. */
 export const problems = StateField.define<readonly Problem[]>({
   create: () => [],
   update: (before, transaction) => {
@@ -58,7 +58,10 @@ export const problems = StateField.define<readonly Problem[]>({
     ),
 });
 
-/** Of problems that overlap one is shown: a run's before the server's before the parser's. */
+/**
+ * Of overlapping problems only one is shown: a run's before the server's, and that before the
+ * parser's.
+ */
 function apart(all: readonly Problem[]): readonly Problem[] {
   const rank: readonly Finder[] = ['run', 'server', 'parser'];
   const kept: Problem[] = [];
@@ -72,7 +75,7 @@ function apart(all: readonly Problem[]): readonly Problem[] {
   return kept.sort((left, right) => left.from - right.from);
 }
 
-/** The problem that a finder places at an offset; nothing in an empty text. */
+/** A problem at an offset; `undefined` if there is no text to underline. */
 export function problemAt(
   state: EditorState,
   offset: number,
@@ -83,7 +86,7 @@ export function problemAt(
   return end > start ? { from: start, to: end, message, finder } : undefined;
 }
 
-/** The next problem behind the cursor, or the one before it; around the ends. */
+/** The next problem after the cursor, or the previous one; wraps around. */
 export function nextProblem(state: EditorState, step: 1 | -1): Problem | undefined {
   const all = state.field(problems);
   const at = state.selection.main.head;
@@ -92,7 +95,7 @@ export function nextProblem(state: EditorState, step: 1 | -1): Problem | undefin
     : (all.findLast(({ from }) => from < at) ?? all.at(-1));
 }
 
-/** The problem to speak of: in the statement under the cursor, else the first one. */
+/** The problem to report: in the statement under the cursor, or else the first one. */
 export function foremostProblem(state: EditorState): Problem | undefined {
   const all = state.field(problems);
   const current = currentStatement(state);
@@ -103,21 +106,21 @@ export function foremostProblem(state: EditorState): Problem | undefined {
   );
 }
 
-/** A text longer than this is read by the server alone. */
+/** Longer texts are checked by the server only. */
 const MAX_TEXT_LENGTH = 200_000;
 const READ_AFTER_MS = 600;
 const ASK_AFTER_MS = 400;
 
 export interface Refusal {
   readonly message: string;
-  /** UTF-16 units from the statement's start. */
+  /** UTF-16 code units from the start of the statement. */
   readonly position: number;
 }
 
-/** Asks the server about a statement; nothing when it has no objection. */
+/** Asks the server to check a statement; `undefined` if it is valid. */
 export type Validate = (statement: string, signal: AbortSignal) => Promise<Refusal | undefined>;
 
-/** Reads the text a moment after each change, then asks the server about one statement. */
+/** Parses the text shortly after each change, then asks the server to check one statement. */
 export function watchProblems(validate: Validate, notify: () => void): ViewPlugin<Watcher> {
   return ViewPlugin.define((view) => new Watcher(view, validate, notify));
 }
@@ -146,7 +149,7 @@ class Watcher {
     }
     const said = transactions.some(({ effects }) => effects.some((one) => one.is(setProblems)));
     if (docChanged || selectionSet || said) {
-      // Not now: listeners may dispatch, which an update under way refuses.
+      // Deferred: listeners may dispatch, which is not allowed during an update.
       queueMicrotask(this.#notify);
     }
   }
@@ -196,7 +199,7 @@ function syntaxProblems(state: EditorState): Problem[] {
   return allStatements(state).flatMap((statement) => syntaxProblem(state, statement) ?? []);
 }
 
-/** What the parser says of one statement, with its message and place. */
+/** The parser's error in one statement, if any. */
 function syntaxProblem(state: EditorState, { start, end }: Statement): Problem | undefined {
   try {
     parse(state.sliceDoc(start, end));
@@ -205,7 +208,7 @@ function syntaxProblem(state: EditorState, { start, end }: Statement): Problem |
     if (!(error instanceof SyntaxError_)) {
       throw error;
     }
-    // An end that is missing is marked at the last character there is.
+    // If the statement ends too early, its last character is marked.
     const at = Math.min(start + error.start, Math.max(start, end - 1));
     return problemAt(state, at, error.message, 'parser');
   }

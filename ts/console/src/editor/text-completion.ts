@@ -1,12 +1,12 @@
-/** What may stand in a text: names of tables, values of a symbol, times. */
+/** Completions inside a string: table names, symbol values, times. */
 import type { Completion } from '@codemirror/autocomplete';
 import { columnsOf, type NameSource, type Place } from './names.js';
 
-/** A call that takes the name of a table. */
+/** A call whose argument is a table name. */
 const TABLE_CALL = /\btable_\w+\s*\(\s*$/i;
 const NAME = String.raw`(?:"([^"]+)"|([\p{L}_][\p{L}\p{N}_$]*))`;
 const TEXTS = String.raw`(?:\s*'[^']*'\s*,)*`;
-/** A column and what it is compared with, up to the text's quote. */
+/** A column and its comparison operator, up to the opening quote of the string. */
 const COMPARED = new RegExp(
   String.raw`${NAME}\s*(?:(!?=|<>|[<>]=?)|\b(?:NOT\s+)?(IN)\b\s*(?:\(${TEXTS})?|\bBETWEEN\b)\s*$`,
   'iu',
@@ -14,7 +14,7 @@ const COMPARED = new RegExp(
 const DAY_LETTERS = 'yyyy-mm-dd'.length;
 const MONTH_LETTERS = 'yyyy-mm'.length;
 
-/** `before`: the statement up to the quote that opens the text. */
+/** `before`: the statement up to the quote that opens the string. */
 export async function textOptions(
   source: NameSource,
   place: Place,
@@ -42,7 +42,7 @@ export async function textOptions(
   return [];
 }
 
-/** Instants of now, and for IN intervals. */
+/** Timestamps relative to now; for IN, also intervals. */
 function times(isInterval: boolean): Completion[] {
   const now = new Date().toISOString();
   const [today, month] = [now.slice(0, DAY_LETTERS), now.slice(0, MONTH_LETTERS)];

@@ -1,4 +1,4 @@
-/** The editor's view of its text: tokens, statements, colours. Rescanned on every change. */
+/** Derived state of the editor's text: tokens, statements, colours. Recomputed on every change. */
 import { RangeSetBuilder, StateField, type EditorState } from '@codemirror/state';
 import {
   Decoration,
@@ -10,7 +10,9 @@ import {
 import { scan, type Token } from '../sql/scanner.js';
 import { statementAt, statementsOf, type Statement } from '../sql/statements.js';
 
-/** Tokens of the whole text; a megabyte takes tens of milliseconds, a query nothing. */
+/**
+ * Tokens of the whole text; scanning a megabyte takes tens of milliseconds, a query next to none.
+ */
 export const tokens = StateField.define<readonly Token[]>({
   create: (state) => scan(state.doc.toString()),
   update: (value, transaction) =>
@@ -54,7 +56,7 @@ function firstEndingAfter(all: readonly Token[], offset: number): number {
   return low;
 }
 
-/** Colours for what is in view. */
+/** Colours of the visible text. */
 export const highlighting = ViewPlugin.fromClass(
   class {
     decorations: DecorationSet;

@@ -1,6 +1,6 @@
 /**
- * The editor's look. Only roles of the design tokens: they reach into the shadow root by
- * inheritance, so one theme serves light, dark and high contrast.
+ * The editor's theme. It uses only roles of the design tokens, which the shadow root inherits, so
+ * one theme serves light, dark and high contrast.
  */
 import { EditorView } from '@codemirror/view';
 

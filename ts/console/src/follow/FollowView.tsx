@@ -1,4 +1,4 @@
-/** A tab that follows a table or a query: its last rows as a grid or chart, kept up to date. */
+/** A tab that follows a table or a query: its last rows as a grid or chart, updated live. */
 import '../styles/follow.css';
 import {
   createEffect,
@@ -47,7 +47,7 @@ export default function FollowView(props: FollowProps): JSX.Element {
   const isArranged = (): boolean => state().sort() !== undefined || state().filter().trim() !== '';
   const isGrid = (): boolean => props.follow.view === 'grid';
   createEffect(() => state().adopt(follower().result()?.columns ?? []));
-  // The user looks at these very rows: what comes waits.
+  // While the user looks at earlier or rearranged rows, new rows wait.
   createEffect(
     on(
       () => [follower(), isGrid() && (!atEnd() || isArranged())] as const,
@@ -107,7 +107,10 @@ export default function FollowView(props: FollowProps): JSX.Element {
 
 const followers = new WeakMap<object, Follower>();
 
-/** What a tab follows stays while another one is in front; other rows are followed anew. */
+/**
+ * Follower of a tab, retained while another tab is active; a changed specification starts a new
+ * one.
+ */
 function followerOf(runner: object, { table, query, rows }: FollowSpec): Follower {
   const known = followers.get(runner);
   const before = known?.followed;
@@ -120,7 +123,7 @@ function followerOf(runner: object, { table, query, rows }: FollowSpec): Followe
   return follower;
 }
 
-/** The server is asked only while the rows are visible. */
+/** Requests rows only while they are visible. */
 function whileVisible(follower: () => Follower): void {
   const [isHidden, setHidden] = createSignal(document.hidden);
   const listen = (): void => {
@@ -260,7 +263,7 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
   );
 }
 
-/** Why nothing new comes; the rows stay. */
+/** Why no new rows arrive; the old ones stay visible. */
 function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
   const trouble = createMemo(() => {
     const feed = props.follower.feed();
@@ -294,7 +297,7 @@ function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
   );
 }
 
-/** Why the server does not tell of changes by itself. */
+/** Why the server is polled instead of pushing changes. */
 function Polled(props: { follower: Follower }): JSX.Element {
   return (
     <Show when={!props.follower.isPaused() && props.follower.polled()}>
@@ -323,7 +326,7 @@ function unseenText({ count, isLeast }: Unseen): string {
   return isLeast ? `At least ${text}` : text;
 }
 
-/** A time of day in the zone that is shown. */
+/** Time of day in the displayed zone. */
 function clockText(at: Date | undefined, zone: Zone): string {
   if (!at) {
     return '–';

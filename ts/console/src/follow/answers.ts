@@ -1,6 +1,6 @@
 /**
- * The last rows of a query by a stream of its answers: the server asks it again and again, and
- * sends an answer when it is another one than before. Nothing is sent while nothing changes.
+ * Follows the last rows of a query through a stream of its results: the server runs it repeatedly
+ * and sends the result whenever it differs. Nothing is sent while nothing changes.
  */
 import type { Column, Row } from '../api/answer.js';
 import { aborted, live, SqlError, Unreachable, type LiveQuery } from '../api/client.js';
@@ -17,17 +17,17 @@ import {
   type FollowSource,
 } from './source.js';
 
-/** What is asked of the server. */
+/** Server requests of this module. */
 interface AnswerServer {
   readonly live: (query: LiveQuery, signal: AbortSignal) => AsyncIterable<ServerEvent>;
-  /** Asks again and again until it is not wanted any more. */
+  /** Polls until the signal aborts. */
   readonly poll: (listener: FollowListener, signal: AbortSignal) => Promise<void>;
 }
 
 const ASK_MS = 1000;
-/** A query that failed is asked again by the server after so long. */
+/** Interval after which the server retries a query that failed. */
 const FAILED_MS = 5000;
-/** A server that says nothing for so long is not there any more; it says so every 5 s. */
+/** A server that is silent for this long counts as lost; it sends a sign of life every 5 s. */
 const SILENCE_MS = 12_000;
 const BUSY = 503;
 const SILENT = 'The server has said nothing for 12 seconds.';
@@ -52,7 +52,7 @@ function serverOf(followed: Followed): AnswerServer {
   };
 }
 
-/** Until it is not wanted any more. */
+/** Runs until the signal aborts. */
 async function run(
   followed: Followed,
   server: AnswerServer,
@@ -85,7 +85,7 @@ async function run(
   }
 }
 
-/** One stream, to its end, which is a failure. */
+/** Reads one stream; its end is a failure. */
 async function stream(
   followed: Followed,
   server: AnswerServer,

@@ -1,8 +1,8 @@
 /**
- * The last rows of a table by the server's feed of its changes. Rows that are added come with the
- * feed; where anything else happened, or more than the rows that are shown, the last rows are read
- * anew, and the feed goes on from the transaction that they were read at: none is missed, and none
- * comes twice.
+ * Follows the last rows of a table through the server's feed of changes. The feed contains added
+ * rows. After any other change, or if more rows were added than are shown, the last rows are read
+ * again. The feed then resumes from the transaction of that read, so that no row is missed or
+ * repeated.
  */
 import type { AnswerHead, Column, Row } from '../api/answer.js';
 import { aborted, changes, query, SqlError, Unreachable } from '../api/client.js';
@@ -24,27 +24,27 @@ import {
 interface Read {
   readonly head: AnswerHead;
   readonly rows: readonly Row[];
-  /** The last transaction of the table that they show; nothing where there is no row. */
+  /** Last transaction of the table that the rows include; `undefined` if there are no rows. */
   readonly txn: number | undefined;
 }
 
-/** What is asked of the server. */
+/** Server requests of this module. */
 export interface FeedServer {
   readonly changes: (from: string, signal: AbortSignal) => AsyncIterable<ServerEvent>;
   readonly read: (signal: AbortSignal) => Promise<Read>;
-  /** Asks again and again until it is not wanted any more. */
+  /** Polls until the signal aborts. */
   readonly poll: (listener: FollowListener, signal: AbortSignal) => Promise<void>;
 }
 
-/** Reads are so far apart. */
+/** Minimum interval between reads. */
 const READ_MS = 1000;
-/** Rows are shown as often as that. */
+/** Minimum interval between updates of the shown rows. */
 const SHOW_MS = 100;
-/** A server that says nothing for so long is not there any more; its heartbeats are closer. */
+/** A server that is silent for this long counts as lost; its heartbeats are more frequent. */
 const SILENCE_MS = 60_000;
-/** A feed that ends is opened again after so long, once, before anything is said. */
+/** Delay before a feed that ended is reopened, once, before the failure is reported. */
 const AGAIN_MS = 250;
-/** One that has lasted so long had no trouble. */
+/** A feed that lasted this long counts as healthy. */
 const LASTED_MS = 5000;
 
 const GONE = 410;
@@ -71,7 +71,9 @@ function serverOf(followed: Followed): FeedServer {
   };
 }
 
-/** Rows and transaction are of one statement, and so of one state of the table. */
+/**
+ * One statement reads both the rows and the transaction, so both belong to the same table version.
+ */
 async function read({ table, rows: maxRows }: Followed, signal: AbortSignal): Promise<Read> {
   const txn = `(SELECT table_txn FROM tables() WHERE table_name = ${literal(table)}) AS table_txn`;
   const statement = `SELECT *, ${txn} FROM ${quoted(table)} LIMIT -${maxRows}`;
@@ -84,7 +86,7 @@ async function read({ table, rows: maxRows }: Followed, signal: AbortSignal): Pr
   };
 }
 
-/** What the data of an event may have. */
+/** Fields that the data of an event may have. */
 interface EventData {
   readonly txn?: number;
   readonly count?: number;
@@ -98,18 +100,18 @@ class Feed {
   readonly #server: FeedServer;
   readonly #listener: FollowListener;
   readonly #signal: AbortSignal;
-  /** What the rows are as of; the feed goes on behind it. */
+  /** Position up to which the rows are complete; the feed resumes after it. */
   #position: string | undefined;
   #window: LastRows | undefined;
-  /** Whether the window is not what the table has at the position. */
+  /** Whether the window differs from the table at the position. */
   #isStale = true;
   #readAt = -Infinity;
   #isReading = false;
   #shownAt = -Infinity;
   #showing: ReturnType<typeof setTimeout> | undefined;
-  /** Rows that came without the end of their change: they come again where the feed breaks off. */
+  /** Rows of a change that is still incomplete; they are sent again if the feed breaks off. */
   #open: Row[] = [];
-  /** Rows that came since then. */
+  /** Number of rows received since `since`. */
   #came = { rows: 0, since: 0 };
 
   constructor(
@@ -124,7 +126,7 @@ class Feed {
     this.#signal = signal;
   }
 
-  /** Until it is not wanted any more. */
+  /** Runs until the signal aborts. */
   async run(): Promise<void> {
     let failures = 0;
     while (!this.#signal.aborted) {
@@ -140,7 +142,9 @@ class Feed {
     clearTimeout(this.#showing);
   }
 
-  /** One feed, up to where it has to go on from elsewhere. Rejects when it ends by itself. */
+  /**
+   * Runs one feed until it must resume from another position. Rejects if the feed ends by itself.
+   */
   async #connection(): Promise<void> {
     if (this.#isStale && this.#position !== undefined) {
       await this.#read();
@@ -154,7 +158,7 @@ class Feed {
     }
   }
 
-  /** Answers whether the feed goes on. */
+  /** Handles an event; returns whether the feed continues. */
   async #take({ name, id, data }: ServerEvent): Promise<boolean> {
     if (name === 'comment') {
       this.#listener.same();
@@ -183,12 +187,12 @@ class Feed {
     return !this.#isStale;
   }
 
-  /** The table is followed from here on: its last rows are read. */
+  /** Starts following at this position by reading the last rows. */
   async #begin(id: string): Promise<boolean> {
     this.#position = id;
     await this.#read();
     this.#listener.polled(undefined);
-    // What was committed meanwhile is shown: the feed begins behind it.
+    // If the read included later commits, the feed must resume after them.
     return this.#position === id;
   }
 
@@ -207,7 +211,7 @@ class Feed {
     this.#show();
   }
 
-  /** Where as many rows come as are shown, the last ones are sooner read. */
+  /** If more rows arrive per second than are shown, it is cheaper to read the last rows. */
   #isTooMuch(count: number): boolean {
     const now = performance.now();
     if (now - this.#came.since > READ_MS) {
@@ -239,14 +243,14 @@ class Feed {
     }
   }
 
-  /** Says what is wrong, and waits for as long as it is worth. */
+  /** Reports a failure and waits before the next attempt. */
   async #mend(cause: unknown, failures: number): Promise<void> {
     if (this.#signal.aborted) {
       return;
     }
     const isRefused = cause instanceof SqlError;
     if (!isRefused && failures === 1 && this.#window) {
-      // The feed ended. Why, the answer to a new one says.
+      // The feed ended; the response to a new request says why.
       await pause(AGAIN_MS, this.#signal);
       return;
     }
@@ -268,7 +272,7 @@ class Feed {
     await pause(wait, this.#signal);
   }
 
-  /** Where there is no feed for it the server is asked, and for a feed from time to time. */
+  /** Without a feed, polls the server, and retries the feed from time to time. */
   async #poll({ status, message }: SqlError): Promise<void> {
     const why =
       status === BUSY
@@ -281,7 +285,7 @@ class Feed {
 
 const SILENT = 'The server has said nothing for a minute.';
 
-/** The later of a position and a transaction: all of this one is shown. */
+/** The later of a position and a transaction; all of this transaction is shown. */
 function later(position: string, txn: number): string {
   return txn >= Number(position.split('-')[0]) ? String(txn) : position;
 }

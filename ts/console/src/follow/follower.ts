@@ -1,4 +1,6 @@
-/** What one tab follows: its rows as they are shown, what has come since, how the feed fares. */
+/**
+ * State of a followed tab: the shown rows, the rows that arrived since, and the health of the feed.
+ */
 import { batch, untrack, type Accessor } from 'solid-js';
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
@@ -23,7 +25,7 @@ interface Window {
 
 export interface Unseen {
   readonly count: number;
-  /** Whether there may be more. */
+  /** Whether the count is a lower bound. */
   readonly isLeast: boolean;
 }
 
@@ -40,20 +42,20 @@ export class Follower {
   readonly #isPaused = signal(false);
   readonly isPaused: Accessor<boolean> = this.#isPaused;
   readonly #isHeld = signal(false);
-  /** Whether the user looks at the shown rows, so that what comes waits. */
+  /** Whether the user holds the shown rows, so that new rows wait. */
   readonly isHeld: Accessor<boolean> = this.#isHeld;
   readonly #asOf = signal<Date | undefined>(undefined);
-  /** When the shown rows were the last ones. */
+  /** Time at which the shown rows were the last ones. */
   readonly asOf: Accessor<Date | undefined> = this.#asOf;
   readonly #unseen = signal(NONE);
-  /** Rows that came while the shown ones were held. */
+  /** Rows that arrived while the shown ones were held. */
   readonly unseen: Accessor<Unseen> = this.#unseen;
   readonly #polled = signal<string | undefined>(undefined);
-  /** Why the server is asked again and again; nothing where it tells of changes by itself. */
+  /** Why the server is polled; `undefined` if it pushes changes. */
   readonly polled: Accessor<string | undefined> = this.#polled;
   readonly #source: FollowSource;
   #open: { readonly close: () => void } | undefined;
-  /** The newest window, where it is not the one that is shown. */
+  /** The newest window, unless it is the one shown. */
   #waiting: Window | undefined;
 
   constructor(followed: Followed, source: FollowSource = sourceOf(followed)) {
@@ -61,7 +63,7 @@ export class Follower {
     this.#source = source;
   }
 
-  /** The tab is looked at; nothing is asked for while it is paused. */
+  /** Called when the tab becomes visible; a paused tab requests nothing. */
   start(): void {
     if (this.#open || this.isPaused()) {
       return;
@@ -95,7 +97,7 @@ export class Follower {
     this.start();
   }
 
-  /** While the user looks back the shown rows stay as they are. */
+  /** While held, the shown rows stay unchanged and new ones wait. */
   hold(isHeld: boolean): void {
     this.#stillCurrent();
     this.#isHeld.set(isHeld);
@@ -138,7 +140,7 @@ export class Follower {
     });
   }
 
-  /** A server that would have said so has not: nothing has changed up to now. */
+  /** A server that pushes changes has sent none, so the rows are still current. */
   #stillCurrent(): void {
     const isPushed = untrack(() => this.feed().state === 'live' && this.polled() === undefined);
     if (this.#open && isPushed) {

@@ -1,4 +1,4 @@
-/** The last rows of a table, kept up to date with rows that come. Pure. */
+/** The last rows of a table, updated with arriving rows. Pure. */
 import type { AnswerHead, Row, Value } from '../api/answer.js';
 
 export class LastRows {
@@ -12,14 +12,14 @@ export class LastRows {
     this.#most = most;
   }
 
-  /** Oldest first; a copy. */
+  /** A copy, oldest first. */
   get rows(): readonly Row[] {
     return [...this.#rows];
   }
 
   /**
-   * Puts rows where the table has them: in the order of their time, behind those of the same time.
-   * Answers whether it could: false, and it is not as the table is any more.
+   * Inserts rows as the table orders them: by time, after rows of the same time. Returns false if
+   * it cannot; the window then differs from the table.
    */
   add(more: readonly Row[]): boolean {
     const { timestamp } = this.head;
@@ -34,7 +34,7 @@ export class LastRows {
     return true;
   }
 
-  /** Behind the last row that is no later. */
+  /** Position after the last row that is not later. */
   #placeOf(time: Value): number | undefined {
     let [low, high] = [0, this.#rows.length];
     let middle = high - 1;
@@ -54,7 +54,7 @@ export class LastRows {
   }
 }
 
-/** Texts of one form, in the years from 0 to 9999, are in the order of their times. */
+/** Strings of the same format, in the years 0 to 9999, sort like their times. */
 function areComparable(left: Value, right: Value): boolean {
   return (
     typeof left === 'string' &&

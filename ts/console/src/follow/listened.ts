@@ -1,16 +1,19 @@
-/** One stream of events of the server, given up when nothing has come for a while. */
+/** One server event stream, abandoned if it is silent for too long. */
 import type { ServerEvent } from '../api/events.js';
 
 interface Listening {
-  /** It is not wanted any more when this is aborted. */
+  /** Ends the stream when aborted. */
   readonly signal: AbortSignal;
-  /** A server that says nothing for so long is not there any more. */
+  /** A server that is silent for this long counts as lost. */
   readonly silenceMs: number;
-  /** Answers whether more events are wanted. */
+  /** Returns whether to continue reading. */
   readonly take: (event: ServerEvent) => boolean | Promise<boolean>;
 }
 
-/** Takes events until no more are wanted: true then, false where the stream has ended by itself. */
+/**
+ * Reads events until `take` wants no more, and returns true; returns false if the stream ends by
+ * itself.
+ */
 export async function listened(
   open: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
   { signal, silenceMs, take }: Listening,

@@ -1,4 +1,4 @@
-/** The last rows of a table where the server tells of no changes: it is asked for them. */
+/** Follows the last rows of a table by polling, for servers that push no changes. */
 import { aborted, query, SqlError } from '../api/client.js';
 import { literal } from '../sql/names.js';
 import {
@@ -11,18 +11,17 @@ import {
 } from './source.js';
 
 const ASK_MS = 1000;
-/** An UPDATE leaves no mark in the catalog: each so many looks the rows are read in any case. */
+/** An UPDATE does not show in the catalog, so one poll in this many reads the rows in any case. */
 const READ_EVERY = 5;
-/** Where the server has no room to tell of changes it is looked for after so long. */
+/** Time after which to try again whether the server has capacity for a feed. */
 const POLLED_MS = 60_000;
 
-/** What the catalog says of something else than a table. */
+/** Catalog response for anything other than a table. */
 const UNKNOWN = '[]';
 
 /**
- * Asks again and again whether the table has grown, which is cheap, and only then for its last
- * rows; from time to time in any case: rows that come late, or are others than before, are seen.
- * Resolves when it is not wanted any more.
+ * Polls the catalog, which is cheap, and reads the last rows only if the table has grown. It also
+ * reads them from time to time, to see late and changed rows. Resolves when the signal aborts.
  */
 export async function poll(
   followed: Followed,
@@ -39,7 +38,7 @@ export async function poll(
     try {
       const isTable = followed.query === undefined;
       const now = isTable ? JSON.stringify((await query(mark, { signal })).rows) : UNKNOWN;
-      // What the catalog does not tell of is read each time.
+      // Anything that is not in the catalog is read each time.
       if (now === seen && now !== UNKNOWN && looks % READ_EVERY !== 0) {
         listener.same();
       } else {
@@ -55,14 +54,14 @@ export async function poll(
       failures += 1;
       wait = waitAfter(failures);
       listener.failed(troubleText(cause, followed), !(cause instanceof SqlError), wait);
-      // The table may be another one when it is there again.
+      // A table that reappears may be a different one.
       seen = '';
     }
     await pause(wait, signal);
   }
 }
 
-/** Asks for a while: until it is time to look whether the server tells of changes again. */
+/** Polls until it is time to check whether the server pushes changes again. */
 export async function forAWhile(
   ask: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,

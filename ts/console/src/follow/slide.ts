@@ -1,16 +1,16 @@
-/** How a window over the last rows of a table has moved. Pure. */
+/** Computes how a window over the last rows of a table has moved. Pure. */
 import type { Row } from '../api/answer.js';
 
 interface Slide {
-  /** Rows of the window before that are not in it any more. */
+  /** Rows of the previous window that are no longer in it. */
   readonly dropped: number;
-  /** Rows that were not there before. */
+  /** Number of new rows. */
   readonly fresh: number;
-  /** Whether there may be more new rows than the window has. */
+  /** Whether there may be more new rows than the window contains. */
   readonly isGap: boolean;
 }
 
-/** So many rows in a row are the same: the windows lie over each other there. */
+/** Number of consecutive equal rows that proves where two windows overlap. */
 const COMPARED = 3;
 
 export function slideOf(before: readonly Row[], after: readonly Row[]): Slide {
@@ -19,7 +19,7 @@ export function slideOf(before: readonly Row[], after: readonly Row[]): Slide {
     const fresh = Math.max(0, after.length - (before.length - overlap));
     return { dropped: overlap, fresh, isGap: false };
   }
-  // The first rows are others, or have come late; the last ones may still be there.
+  // The first rows changed or arrived late; the last ones may still match.
   const last = before.length - 1;
   for (let at = after.length - 1; at >= 0 && last >= 0; at -= 1) {
     if (areSame(before[last], after[at])) {

@@ -1,49 +1,54 @@
-/** Where the last rows of a table come from while it is followed. */
+/** Sources of the last rows of a followed table. */
 import type { AnswerHead, Row } from '../api/answer.js';
 import { SqlError } from '../api/client.js';
 import { quoted } from '../sql/names.js';
 import { messageOf } from '../model/message.js';
 
 export interface FollowListener {
-  /** The last rows, oldest first, whenever they may be others. */
+  /** Receives the last rows, oldest first, whenever they may have changed. */
   readonly rows: (head: AnswerHead, rows: readonly Row[]) => void;
-  /** The server says that nothing has changed. */
+  /** Called when the server reports that nothing has changed. */
   readonly same: () => void;
-  /** The server is asked again and again from now on, and why; nothing: it tells by itself. */
+  /**
+   * Receives the reason when polling begins, and `undefined` when the server pushes changes again.
+   */
   readonly polled: (reason: string | undefined) => void;
-  /** There was no answer, or the server refused; it is tried again after so long. */
+  /** Called without a response or after a refusal; the next attempt follows after `retryMs`. */
   readonly failed: (message: string, isLost: boolean, retryMs: number) => void;
 }
 
 export interface FollowSource {
-  /** Begins at once; nothing is heard after `close`. */
+  /** Starts immediately; the listener is not called after `close`. */
   readonly subscribe: (listener: FollowListener) => { readonly close: () => void };
 }
 
 export interface Followed {
-  /** The table, or what the query is called. */
+  /** The table, or the name of the query. */
   readonly table: string;
-  /** A query whose last rows they are; otherwise they are those of the table. */
+  /** The query whose last rows are followed; without one, those of the table. */
   readonly query?: string | undefined;
-  /** At most so many rows, the last ones. */
+  /** Maximum number of rows, counted from the end. */
   readonly rows: number;
 }
 
 const FIRST_WAIT_MS = 1000;
 const MAX_WAIT_MS = 10_000;
 
-/** The statement that gives the last rows in order. */
+/** Statement that returns the last rows in order. */
 export function lastRows({ table, query, rows }: Followed): string {
   const from = query === undefined ? quoted(table) : `(${query.replace(/[;\s]+$/, '')}\n)`;
   return `SELECT * FROM ${from} LIMIT -${rows}`;
 }
 
-/** How long to wait after so many failures in a row. */
+/** Delay after a number of consecutive failures. */
 export function waitAfter(failures: number): number {
   return Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (failures - 1));
 }
 
-/** Whether a refusal is of the table itself, or of the user: another way to ask changes nothing. */
+/**
+ * Whether a refusal concerns the table itself or the user, so that another kind of request would
+ * fail, too.
+ */
 export function isOfTable(cause: unknown): boolean {
   return (
     cause instanceof SqlError &&
@@ -51,7 +56,7 @@ export function isOfTable(cause: unknown): boolean {
   );
 }
 
-/** Why nothing new comes, for people. */
+/** User-readable reason why no new rows arrive. */
 export function troubleText(cause: unknown, { table, query }: Followed): string {
   if (!(cause instanceof SqlError) || !isOfTable(cause) || query !== undefined) {
     return messageOf(cause);
@@ -66,7 +71,7 @@ export function troubleText(cause: unknown, { table, query }: Followed): string 
   }
 }
 
-/** Resolves after so long, or when it is not waited for any more. */
+/** Resolves after `ms`, or earlier if the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

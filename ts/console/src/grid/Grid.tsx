@@ -1,6 +1,7 @@
 /**
- * The result as a grid. Only the rows and columns in view exist as elements; what stays in view
- * is left alone. One tab stop: the arrow keys move a cell cursor that is drawn, not focused.
+ * The result as a grid. Only visible rows and columns have elements, and elements that stay visible
+ * are not touched. There is one tab stop: the arrow keys move a cell cursor that is drawn, not
+ * focused.
  */
 import {
   batch,
@@ -111,11 +112,11 @@ function BesideGrid(props: GridParts & { readonly scroller: () => HTMLElement })
   );
 }
 
-/** The cell that the keys are at, and the rectangle from where a selection was begun to it. */
+/** The cell at the cursor, and the selection, which extends from its anchor to the cursor. */
 function cursorOf(props: GridProps, layout: GridLayout) {
   const [moved, moveTo] = createSignal<Cell>({ row: 0, column: 0 });
   const cell = createMemo(() => withinRows(moved(), layout.rowCount()));
-  // The corner of the selection that stays where it was begun.
+  // The fixed corner of the selection.
   const [anchor, setAnchor] = createSignal<Cell>();
   const setCell = (to: Cell): void => select(to, false);
   const select = (to: Cell, extend = false): void =>
@@ -132,7 +133,7 @@ function cursorOf(props: GridProps, layout: GridLayout) {
     setAnchor(undefined);
   };
   createEffect(on([() => props.result, () => props.order], deselect));
-  // All from the first cell on.
+  // Selects everything from the first cell to `last`.
   const selectTo = (last: Cell): void => {
     setCell({ row: 0, column: 0 });
     select(last, true);
@@ -140,7 +141,7 @@ function cursorOf(props: GridProps, layout: GridLayout) {
   return { cell, select, selectTo, selection, setCell, deselect };
 }
 
-/** A cell that is scrolled out of view has no element to point at. */
+/** A cell outside the visible range has no element to refer to. */
 function shownCellId(layout: GridLayout, cell: Cell, name?: string): string | undefined {
   const isShown = layout.rows().includes(cell.row) && layout.columns().includes(cell.column);
   return isShown ? cellId(cell, name) : undefined;
@@ -151,12 +152,15 @@ function leaveInspector({ state }: GridProps, scroller: HTMLElement): void {
   scroller.focus();
 }
 
-/** A filter may leave fewer rows than the cursor has come to. */
+/** A filter may leave fewer rows than the cursor's position. */
 function withinRows({ row, column }: Cell, rows: number): Cell {
   return { row: Math.max(0, Math.min(row, rows - 1)), column };
 }
 
-/** Keeps the scroll in step: with the element's size, back to the start for another result. */
+/**
+ * Keeps the scroll position consistent: adapts to the element's size, and returns to the start for
+ * another result.
+ */
 function follow(
   props: GridProps,
   layout: GridLayout,
@@ -180,7 +184,7 @@ function follow(
   });
 }
 
-/** Has the rows in view read that are not in the page yet. */
+/** Loads the visible rows that are not loaded yet. */
 function followRows(props: GridProps, layout: GridLayout): void {
   createEffect(() => {
     const places = layout.rows();
@@ -192,7 +196,7 @@ function followRows(props: GridProps, layout: GridLayout): void {
   });
 }
 
-/** Goes to the row that something else points at, where the filter has left it. */
+/** Scrolls to a row that another view requests, unless the filter hides it. */
 function followSought(props: GridProps, layout: GridLayout, go: (place: number) => void): void {
   createEffect(
     on(
@@ -206,7 +210,7 @@ function followSought(props: GridProps, layout: GridLayout, go: (place: number) 
         if (place === undefined) {
           announce('The filter hides this row.');
         } else {
-          // What is sought is found before the grid has its size, when it comes to the front.
+          // In a grid that has just become visible, the row is found before the grid has its size.
           queueMicrotask(() => go(place));
         }
       },
@@ -221,7 +225,7 @@ interface Cursor {
   readonly select: (cell: Cell, extend?: boolean) => void;
 }
 
-/** What the parts read: the grid's properties as they are now, its layout, cursor and selection. */
+/** Input of the grid's components: its current properties, layout, cursor and selection. */
 function gridParts(props: GridProps, { layout, cell, selection, select }: Cursor): GridParts {
   return mergeProps(props, {
     layout,
@@ -244,7 +248,7 @@ interface Ways {
   readonly commands: () => void;
 }
 
-/** The keys that arrange columns, open the inspector or leave. */
+/** Handles the keys that arrange columns, open the inspector or leave the grid. */
 function arrangeByKey(event: KeyboardEvent, parts: GridParts, { act, commands }: Ways): boolean {
   const { state, result, cell, onLeave } = parts;
   if ((event.ctrlKey || event.metaKey) && event.code === 'KeyB') {

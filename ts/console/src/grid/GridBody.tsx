@@ -1,4 +1,4 @@
-/** The rows and cells in view: one effect fills them, whatever changed. */
+/** Visible rows and cells; a single effect fills them after any change. */
 import { createEffect, createMemo, onMount, untrack, type JSX } from 'solid-js';
 import { BodyView } from './body-view.js';
 import { HEAD_HEIGHT } from './layout.js';
@@ -18,7 +18,7 @@ export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JS
       const { layout, cell, selection } = props;
       const at = { rows: layout.rows(), columns: layout.columns(), shift: layout.shift() };
       const now = { ...at, edition: edition() };
-      // What is read for each of the cells follows from these.
+      // Everything read for the single cells depends on the values above.
       untrack(() => view.show({ ...now, shown: props, layout, cell, selection }));
     });
   });
@@ -54,7 +54,10 @@ export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JS
   );
 }
 
-/** Until the pointer is let go, tells which cell, or else whose row's number, it is over. */
+/**
+ * While the pointer is pressed, reports the cell under it, or else the row whose number is under
+ * it.
+ */
 function dragOver(
   scroller: HTMLElement,
   over: (cell: Cell | undefined, row: number | undefined) => void,
@@ -63,7 +66,7 @@ function dragOver(
   const { signal } = end;
   const move = (event: PointerEvent): void => {
     const { left, right, top, bottom } = scroller.getBoundingClientRect();
-    // Beyond the edge the nearest cell counts: to be brought into view is what scrolls.
+    // Outside the grid the nearest cell counts: revealing it scrolls the grid.
     const x = Math.max(left + 2, Math.min(right - 20, event.clientX));
     const y = Math.max(top + HEAD_HEIGHT + 2, Math.min(bottom - 20, event.clientY));
     const target = document.elementFromPoint(x, y);

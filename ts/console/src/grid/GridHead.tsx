@@ -1,4 +1,4 @@
-/** The grid's header: sorts, moves and widens columns; each one has a menu with all of it. */
+/** The grid's header: sorts, moves and resizes columns; a menu per column offers all of these. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Column } from '../api/answer.js';
 import { typeName } from '../model/result.js';
@@ -6,7 +6,7 @@ import { isNumeric } from '../model/types.js';
 import { Icon } from '../ui/icons.js';
 import type { GridParts } from './parts.js';
 
-/** A press that moves further than this is a drag. */
+/** Distance in pixels above which a press counts as a drag. */
 const DRAG_FROM = 5;
 
 interface HeadProps extends GridParts {
@@ -34,7 +34,7 @@ export function GridHead(props: HeadProps): JSX.Element {
 
 interface HeadCellProps extends HeadProps {
   readonly place: number;
-  /** The gap between columns that a dragged one would go to. */
+  /** Gap between columns into which a dragged one would be dropped. */
   readonly gap: number | undefined;
   readonly setGap: (gap: number | undefined) => void;
 }
@@ -97,7 +97,7 @@ function HeadCell(props: HeadCellProps): JSX.Element {
   );
 }
 
-/** A press sorts; a drag moves the column to the gap under the pointer. */
+/** A click sorts; a drag moves the column to the gap under the pointer. */
 function dragColumn(
   event: PointerEvent & { currentTarget: HTMLElement },
   props: HeadCellProps,

@@ -1,4 +1,4 @@
-/** One cell in full, and below it what its column holds in the loaded rows. */
+/** One cell in full, and a summary of its column in the loaded rows. */
 import {
   createEffect,
   createMemo,
@@ -81,7 +81,7 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
   );
 }
 
-/** What the column holds, in the page or, when that is asked for, in all of the result. */
+/** Summary of the column: of the loaded rows or, on request, of the whole result. */
 function ColumnFacts(props: {
   profile: Profile;
   column: Column | undefined;
@@ -89,7 +89,7 @@ function ColumnFacts(props: {
 }): JSX.Element {
   const all = createMemo(() => rowsOfQuery(props.result.statement));
   const [ofAll, setOfAll] = createSignal(false);
-  // The next column is asked about when that is wanted, too.
+  // Another column is summarized only on request.
   createEffect(on([() => props.column, () => props.result], () => setOfAll(false)));
   return (
     <>
@@ -129,7 +129,7 @@ function charactersOf(text: string): number {
   return text.replace(/[\uD800-\uDBFF](?=[\uDC00-\uDFFF])/g, '').length;
 }
 
-/** Arrays and JSON over several lines, anything else as it is. */
+/** Arrays and JSON on several lines, other values unchanged. */
 function wholeText(value: Value): string {
   if (value === null) {
     return 'null';
@@ -141,7 +141,7 @@ function wholeText(value: Value): string {
   return /^\s*[{[]/.test(text) ? indented(text) : text;
 }
 
-/** The innermost arrays on a line each. */
+/** Puts each innermost array on its own line. */
 function arrayLines(values: readonly Value[], indent: string): string {
   if (!values.some((value) => Array.isArray(value))) {
     const texts = values.map((value) => (value === null ? 'null' : String(value)));
@@ -153,7 +153,7 @@ function arrayLines(values: readonly Value[], indent: string): string {
   return `${indent}[\n${inner.join(',\n')}\n${indent}]`;
 }
 
-/** JSON with line breaks; its numbers keep all digits because only blanks are written. */
+/** JSON with line breaks; numbers keep all digits because only whitespace is added. */
 function indented(text: string): string {
   try {
     JSON.parse(text);

@@ -1,4 +1,4 @@
-/** Below the grid: which rows of a large result are in the page, and the way to the others. */
+/** Below the grid: which rows of a large result are loaded, and how to reach the others. */
 import { Match, Switch, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { RowOrder } from '../model/order.js';
@@ -27,7 +27,7 @@ export function PartOfResult(props: PartProps): JSX.Element {
   );
 }
 
-/** What has to be known of rows that are read when they come into view. */
+/** Notes on rows that are loaded when they become visible. */
 function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
   const loaded = (): string => {
     const { skipped, rows } = props.result;
@@ -55,7 +55,7 @@ function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
   );
 }
 
-/** Of a query whose rows may be others each time: a page after the other, as the user asks. */
+/** For a query whose rows may differ between runs: pages through the result on request. */
 function Pages(props: PartProps & { why: string }): JSX.Element {
   const first = (): number => props.result.skipped;
   const end = (): number => first() + props.result.rows.length;

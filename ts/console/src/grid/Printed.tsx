@@ -1,4 +1,4 @@
-/** The rows of the grid on paper: a table of the first of them, made when something prints. */
+/** The grid's rows on paper: a table of the first ones, rendered only for printing. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
@@ -59,7 +59,7 @@ function Rows(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
   );
 }
 
-/** Whether the page is being put on paper. */
+/** Whether the page is being printed. */
 function whilePrinting(): () => boolean {
   const media = matchMedia('print');
   const [isPrinting, setPrinting] = createSignal(media.matches);

@@ -1,4 +1,4 @@
-/** What the chosen cells are and add up to, in one line below the grid. */
+/** Size and aggregates of the selected cells, in one line below the grid. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
@@ -6,7 +6,7 @@ import type { GridParts } from './parts.js';
 import { cellsIn, factsOf, type Facts } from './selection.js';
 import { valuesIn } from './copying.js';
 
-/** More cells are counted, not summed: a sum has to follow the pointer. */
+/** Larger selections are counted, not summed: the sum must keep up with the pointer. */
 const MAX_SUMMED = 1_000_000;
 const DIGITS = 12;
 
@@ -82,7 +82,7 @@ function Sums(props: { facts: Facts }): JSX.Element {
   );
 }
 
-/** Whole sums to the last digit; the others without the digits that no double has. */
+/** Whole sums in full; others without the digits beyond the precision of a double. */
 function exactOr(sum: string, rounded: (value: number) => string): string {
   return /^-?\d+$/.test(sum) ? sum : rounded(Number(sum)).replaceAll(',', '');
 }

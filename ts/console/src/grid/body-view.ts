@@ -1,8 +1,8 @@
 /**
- * The elements of the rows and cells in view. What leaves the view is filled anew with what
- * enters it, and only what differs is written: a scroll makes no elements, and what stays is left
- * alone. Elements stand in the order of their places, which screen readers follow, as soon as a
- * scroll has come to rest: to move them costs more than to fill them.
+ * Elements of the visible rows and cells. Elements that leave the view are reused for those that
+ * enter it, and only differences are written: scrolling creates no elements, and elements that stay
+ * are not touched. Once scrolling stops, elements are put into display order, which screen readers
+ * follow. Moving them costs more than filling them.
  */
 import type { CellText } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
@@ -11,18 +11,18 @@ import { HEAD_HEIGHT, ROW_HEIGHT, type GridLayout } from './layout.js';
 import { cellId, shownCell, type GridProps } from './parts.js';
 import { holds, type Selection } from './selection.js';
 
-/** All that decides what the body looks like. */
+/** Everything that determines the body's appearance. */
 interface BodyPicture {
   readonly shown: Pick<GridProps, 'result' | 'zone' | 'name'>;
   readonly layout: GridLayout;
-  /** Places of the rows and columns in view, ascending. */
+  /** Positions of the visible rows and columns, ascending. */
   readonly rows: readonly number[];
   readonly columns: readonly number[];
-  /** Pixels that rows are drawn above their own places. */
+  /** Pixels by which rows are drawn above their positions. */
   readonly shift: number;
   readonly cell: Cell;
   readonly selection: Selection | undefined;
-  /** Changes whenever cells that stay in place may show something else. */
+  /** Changes whenever cells that stay in place may show something different. */
   readonly edition: object;
 }
 
@@ -58,7 +58,7 @@ interface PlacedView {
   place: number;
 }
 
-/** Views for `places`, ascending: those that are there stay, the others are filled anew. */
+/** Views for `places`, ascending: existing ones are kept, the others are reused. */
 function refilled<View extends PlacedView>(
   host: HTMLElement,
   views: readonly View[],
@@ -88,7 +88,7 @@ function refilled<View extends PlacedView>(
   return next;
 }
 
-/** Moves the elements that do not stand behind the one before; most do. */
+/** Moves the elements that do not follow their predecessor; most do. */
 function inOrder(
   host: HTMLElement,
   views: readonly PlacedView[],
@@ -163,10 +163,10 @@ const NOTHING: CellText = { kind: 'plain', text: '' };
 
 class CellView {
   readonly element = document.createElement('span');
-  /** Of the column. */
+  /** Position of the column. */
   place = -1;
   readonly #value = document.createElement('span');
-  /** Written to as it is: another text node would be laid out from nothing. */
+  /** The same text node is written to: a new one would need a full layout. */
   readonly #text = this.#value.appendChild(new Text());
   #faint: HTMLElement | undefined;
   #row = -1;
@@ -252,7 +252,7 @@ class CellView {
     this.#faint.textContent = text;
   }
 
-  /** A text that is cut off is there in full when it is pointed at. */
+  /** A truncated text is shown in full as a tooltip. */
   #hint(column: number, layout: GridLayout): void {
     const { text } = this.#shown;
     const chars = text.length + (this.#shown.short ?? 0);

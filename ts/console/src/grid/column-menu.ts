@@ -1,9 +1,9 @@
-/** What can be done with the column at a place, as a menu. */
+/** Menu of the actions on one column. */
 import { copy } from '../ui/clipboard.js';
 import type { MenuItem } from '../ui/Menu.js';
 import type { GridParts } from './parts.js';
 
-/** `act` puts the cursor on a place. */
+/** `act` moves the cursor to a position. */
 export function columnMenu(
   { state, result, layout }: GridParts,
   place: number,

@@ -1,4 +1,4 @@
-/** Cells of the grid as text for the clipboard, in the order in which they stand. */
+/** Copies cells of the grid as text, in display order. */
 import type { Value } from '../api/answer.js';
 import { copyCells, copyRows, copyText, grouped } from '../model/format.js';
 import { showToast } from '../page/notices.js';
@@ -8,12 +8,12 @@ import type { Selection } from './selection.js';
 
 type Source = Pick<GridParts, 'result' | 'layout'>;
 
-/** What of the result a rectangle of places holds. */
+/** Content of a rectangle of positions. */
 export const valuesIn = {
   columns({ layout }: Source, { left, right }: Selection): number[] {
     return Array.from({ length: right - left + 1 }, (_, index) => layout.columnAt(left + index));
   },
-  /** Of the rows that are in the page. */
+  /** Loaded rows only. */
   *rows({ result, layout }: Source, selection: Selection): Generator<Value[]> {
     const columns = valuesIn.columns({ result, layout }, selection);
     for (let place = selection.top; place <= selection.bottom; place += 1) {
@@ -23,7 +23,7 @@ export const valuesIn = {
       }
     }
   },
-  /** How many rows are in the page. */
+  /** Number of loaded rows. */
   held({ result, layout }: Source, { top, bottom }: Selection): number {
     let held = 0;
     for (let place = top; place <= bottom; place += 1) {
@@ -33,15 +33,15 @@ export const valuesIn = {
   },
 };
 
-/** Says that rows are not in the page, and where all of them are to be had. */
+/** Tells the user that rows are not loaded, and that an export has all of them. */
 function refuseToCopy(held: number, count: number): void {
   const numbers = `${grouped(String(held))} of the ${grouped(String(count))} rows`;
   showToast({ text: `${numbers} are in the page, so nothing was copied. Export has all rows.` });
 }
 
 /**
- * Ctrl+C copies the chosen cells, with Shift their header as well; of a single cell the value, with
- * Shift its row and header.
+ * Ctrl+C copies the selected cells, with Shift also their header. For a single cell it copies the
+ * value, with Shift its row and header.
  */
 export function copyByKey(event: KeyboardEvent, parts: GridParts): boolean {
   const { result, layout, cell, selection, state } = parts;

@@ -1,4 +1,4 @@
-/** The cell cursor's moves by key. */
+/** Moves the cell cursor by key. */
 
 export interface Cell {
   readonly row: number;
@@ -8,13 +8,13 @@ export interface Cell {
 interface Bounds {
   readonly rows: number;
   readonly columns: number;
-  /** Rows that Page Up and Page Down move by. */
+  /** Number of rows by which Page Up and Page Down move. */
   readonly page: number;
 }
 
 type Key = Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey'>;
 
-/** The cell a key leads to, or nothing when the key is not a move. */
+/** The cell that a key leads to; `undefined` if the key does not move the cursor. */
 export function moveCell(from: Cell, key: Key, bounds: Bounds): Cell | undefined {
   const far = key.ctrlKey || key.metaKey;
   const lastRow = bounds.rows - 1;

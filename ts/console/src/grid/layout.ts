@@ -1,4 +1,4 @@
-/** The positions in a grid: scroll, widths, and the rows and columns in view. */
+/** Geometry of a grid: scroll position, widths, and the visible rows and columns. */
 import { createMemo, createSignal, type Accessor } from 'solid-js';
 import type { RowOrder } from '../model/order.js';
 import { asOf, type ColumnLayout, type Result } from '../model/result.js';
@@ -17,7 +17,7 @@ const NARROWEST = 56;
 const WIDEST = 560;
 const MAX_DRAGGED_WIDTH = 1200;
 const USUAL_CHAR_WIDTH = 7.3;
-/** A scroll that has come to rest for so long is over. */
+/** Idle time after which a scroll counts as finished. */
 const AT_REST_MS = 200;
 
 interface Shown {
@@ -44,14 +44,14 @@ function charWidth(): number {
   return measured;
 }
 
-/** Rows and columns are counted by place: where they stand, not which of the result they are. */
+/** Rows and columns are counted by position in the grid, not by their index in the result. */
 export class GridLayout {
   readonly rowCount: Accessor<number>;
-  /** Width of the column of row numbers. */
+  /** Width of the row number column. */
   readonly numberWidth: Accessor<number>;
   readonly rows: Accessor<number[]>;
   readonly columns: Accessor<number[]>;
-  /** Another object whenever columns have another order, place or width. */
+  /** A new object whenever the order, position or width of columns changes. */
   readonly arrangement: Accessor<object>;
   readonly #shown: Shown;
   readonly #order: Accessor<readonly number[]>;
@@ -59,10 +59,10 @@ export class GridLayout {
   readonly #edges: Accessor<readonly number[]>;
   readonly #view: Accessor<{ width: number; height: number }>;
   readonly #shift = signal(0);
-  /** Pixels that rows are above where they would be in an element as high as all of them. */
+  /** Pixels by which rows lie above their position in an element high enough for all of them. */
   readonly shift: Accessor<number> = this.#shift;
   readonly #setScroll: (at: { top: number; left: number }) => void;
-  /** Where the element was scrolled to when it was last looked at. */
+  /** Scroll position of the element at the last update. */
   #top = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #fit: (scroller: HTMLElement) => void;
@@ -101,7 +101,7 @@ export class GridLayout {
       frozen: state.frozen(),
       from: this.numberWidth(),
     }));
-    // Most scrolls stay within the rows and columns that are there.
+    // Most scrolls do not change which rows and columns are visible.
     this.rows = createMemo(
       () => {
         const height = view().height - HEAD_HEIGHT;
@@ -125,50 +125,52 @@ export class GridLayout {
       setView({ width: clientWidth, height: clientHeight });
   }
 
-  /** The result's row at a place. */
+  /** Index in the result of the row at a position. */
   rowAt(place: number): number {
     return this.#shown.order?.[place] ?? place - this.#before();
   }
 
-  /** Where a row of the result is shown; nothing where a filter hides it. */
+  /** Position of a row of the result; `undefined` if a filter hides it. */
   placeOf(row: number): number | undefined {
     const { order } = this.#shown;
     const place = order ? order.indexOf(row) : row + this.#before();
     return place >= 0 && place < this.rowCount() ? place : undefined;
   }
 
-  /** Places before the first row that came: of rows that are read when they are looked at. */
+  /**
+   * Number of positions before the first loaded row, for results whose rows are loaded on demand.
+   */
   #before(): number {
     const { order, result } = this.#shown;
     return order || !result.windows ? 0 : result.skipped;
   }
 
-  /** Another number whenever rows beyond those that came have come. */
+  /** Changes each time more rows are loaded. */
   #edition(): number {
     return this.#shown.result.windows?.edition() ?? 0;
   }
 
-  /** The number of the row at a place. */
+  /** Number of the row at a position. */
   numberAt(place: number): number {
     return this.#shown.result.numberOf(this.rowAt(place));
   }
 
-  /** The result's column at a place. */
+  /** Index in the result of the column at a position. */
   columnAt(place: number): number {
     return this.#order()[place] ?? place;
   }
 
-  /** Whether the column at a place stays in view. */
+  /** Whether the column at a position is frozen. */
   isFrozen(place: number): boolean {
     return place < this.#shown.state.frozen();
   }
 
-  /** Whether the columns behind a place move under it. */
+  /** Whether this is the last frozen column, under which the columns after it scroll. */
   isLastFrozen(place: number): boolean {
     return place === this.#shown.state.frozen() - 1;
   }
 
-  /** The place whose left edge is nearest to a distance from the grid's own left edge. */
+  /** The position whose left edge is nearest to `x`, measured from the grid's left edge. */
   gapNear(x: number, scrollLeft: number): number {
     const inside = x - this.numberWidth() + (x < this.#heldWidth() ? 0 : scrollLeft);
     const edges = this.#edges();
@@ -191,7 +193,7 @@ export class GridLayout {
     return elementHeight(this.#fullHeight);
   }
 
-  /** Rows that one page has. */
+  /** Number of rows per page. */
   get page(): number {
     return Math.max(1, Math.floor((this.#view().height - HEAD_HEIGHT) / ROW_HEIGHT) - 1);
   }
@@ -204,7 +206,7 @@ export class GridLayout {
     return this.#widths()[column] ?? NARROWEST;
   }
 
-  /** Whether a text of so many characters is cut off in a column. */
+  /** Whether a text of `chars` characters is truncated in a column. */
   cuts(column: number, chars: number): boolean {
     return chars * charWidth() > this.width(column) - CELL_PADDING;
   }
@@ -214,7 +216,7 @@ export class GridLayout {
     this.#shown.state.setWidth(this.columnAt(place), kept);
   }
 
-  /** Takes over where the element is scrolled to. */
+  /** Updates the layout from the element's scroll position. */
   follow(scroller: HTMLElement): void {
     const { scrollTop, scrollLeft } = scroller;
     const heights = this.#heights();
@@ -226,12 +228,12 @@ export class GridLayout {
     if (isAtEdge(scrollTop, top, heights)) {
       this.scrollTo(scroller, scrollLeft, top);
     } else if (this.shift() !== 0) {
-      // The scroll bar shows which share of the rows is above, once the scroll is over.
+      // After the scroll, the scroll bar is corrected to show the true share of rows above.
       this.#timer = setTimeout(() => this.scrollTo(scroller, scroller.scrollLeft, top), AT_REST_MS);
     }
   }
 
-  /** Scrolls to a pixel of the rows. */
+  /** Scrolls to a pixel offset within the rows. */
   scrollTo(scroller: HTMLElement, left: number, at: number): void {
     const { top, shift } = placeOf(at, this.#heights());
     this.#top = top;
@@ -248,7 +250,7 @@ export class GridLayout {
     return HEAD_HEIGHT + this.rowCount() * ROW_HEIGHT;
   }
 
-  /** Takes over how large the element is. */
+  /** Updates the layout from the element's size. */
   fit(scroller: HTMLElement): void {
     this.#fit(scroller);
   }
@@ -280,7 +282,7 @@ function naturalWidth({ chars, column }: ColumnLayout): number {
   return Math.round(Math.max(NARROWEST, Math.min(WIDEST, width)));
 }
 
-/** Two lists of numbers, or two objects of them. */
+/** Compares two lists of numbers, or two objects that contain numbers. */
 function areSame(left: object, right: object): boolean {
   const [before, after] = [Object.values(left), Object.values(right)];
   return before.length === after.length && before.every((value, at) => value === after[at]);

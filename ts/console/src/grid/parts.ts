@@ -1,4 +1,4 @@
-/** What the parts of the grid share. */
+/** Types and helpers shared by the grid's components. */
 import { cellText, type CellText, type Zone } from '../model/format.js';
 import type { RowOrder } from '../model/order.js';
 import type { Result } from '../model/result.js';
@@ -14,9 +14,9 @@ export interface GridProps {
   readonly state: GridState;
   readonly zone: Zone;
   readonly onLeave: () => void;
-  /** Tells the cells of several grids of a page apart. */
+  /** Distinguishes the cells of several grids on one page. */
   readonly name?: string;
-  /** Given where rows come in at the end and the grid stays with them. */
+  /** Set if rows arrive at the end and the grid follows them. */
   readonly tail?: GridTail;
 }
 
@@ -27,30 +27,30 @@ interface GridTail {
 
 export interface GridParts extends GridProps {
   readonly layout: GridLayout;
-  /** The cell under the cursor, by places. */
+  /** The cell under the cursor, by position. */
   readonly cell: Cell;
-  /** Puts the cursor on a cell; with `extend` the other corner of the selection. */
+  /** Moves the cursor to a cell; with `extend`, moves the corner of the selection. */
   readonly onSelect: (cell: Cell, extend?: boolean) => void;
-  /** The cells that are chosen, where it is more than the one under the cursor. */
+  /** Selected cells, if more than the one under the cursor. */
   readonly selection: Selection | undefined;
 }
 
-/** The id of the cell at a place. */
+/** Element id of the cell at a position. */
 export function cellId({ row, column }: Cell, name = ''): string {
   return `cell-${name}${row}-${column}`;
 }
 
-/** The place of the cell that an element of the page is in. */
+/** Position of the cell that contains an element. */
 export function cellAt(target: EventTarget | null): Cell | undefined {
   const cell = target instanceof Element ? target.closest('.grid-cell') : null;
   const match = /^cell-(?:[a-z]\w*-)?(\d+)-(\d+)$/.exec(cell?.id ?? '');
   return match ? { row: Number(match[1]), column: Number(match[2]) } : undefined;
 }
 
-/** A cell of a row that has not been read yet. */
+/** A cell of a row that is not loaded yet. */
 const NOT_READ: CellText = { kind: 'waiting', text: '…' };
 
-/** A cell of the result as text. */
+/** A cell of the result as displayed text. */
 export function shownCell(result: Result, { row, column }: Cell, zone: Zone): CellText {
   const layout = result.layout[column];
   if (!layout) {
@@ -62,7 +62,7 @@ export function shownCell(result: Result, { row, column }: Cell, zone: Zone): Ce
   return cellText(result.cell(row, column), layout.column, zone, layout.digits);
 }
 
-/** The place of the row whose number an element of the page is. */
+/** Position of the row whose number is in an element. */
 export function rowNumberAt(target: EventTarget | null): number | undefined {
   const row = target instanceof Element ? target.closest('.grid-number')?.parentElement : null;
   const index = Number(row?.getAttribute('aria-rowindex') ?? 0);

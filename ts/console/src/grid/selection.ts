@@ -1,8 +1,8 @@
-/** A rectangle of cells: chosen by pointer or keys, copied, summed up. Plain arithmetic. */
+/** A rectangle of cells: selected by pointer or keys, copied, aggregated. Plain arithmetic. */
 import type { Value } from '../api/answer.js';
 import type { Cell } from './keys.js';
 
-/** Places of rows and columns; the ends are inside. */
+/** Positions of rows and columns; both ends are inclusive. */
 export interface Selection {
   readonly top: number;
   readonly bottom: number;
@@ -36,11 +36,11 @@ export function cellsIn({ top, bottom, left, right }: Selection): number {
 
 export interface Facts {
   readonly cells: number;
-  /** Cells that are not null. */
+  /** Number of cells that are not null. */
   readonly values: number;
-  /** Cells that hold a finite number. */
+  /** Number of cells with a finite number. */
   readonly numbers: number;
-  /** Exact, digit by digit, where all numbers are whole. */
+  /** Exact in every digit if all numbers are integers. */
   readonly sum: string | undefined;
   readonly average: number | undefined;
   readonly least: number | undefined;
@@ -49,11 +49,11 @@ export interface Facts {
 
 const WHOLE = /^[+-]?\d+$/;
 
-/** What cells add up to. `isNumber` tells for each of the columns whether its values are summed. */
+/** Aggregates of cells. `isNumber` tells for each column whether its values are summed. */
 export function factsOf(rows: Iterable<readonly Value[]>, isNumber: readonly boolean[]): Facts {
   let [cells, values, numbers] = [0, 0, 0];
   let whole: bigint | undefined = 0n;
-  // Neumaier's sum: what a small addend loses beside a large sum is kept apart.
+  // Neumaier summation: the part of an addend that rounding loses is summed separately.
   let [sum, lost] = [0, 0];
   let [least, greatest] = [Infinity, -Infinity];
   for (const row of rows) {

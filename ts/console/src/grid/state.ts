@@ -1,4 +1,4 @@
-/** What the user has made of a grid: order and width of columns, sort, filter. Kept per tab. */
+/** The user's changes to a grid: order and width of columns, sorting, filter. Retained per tab. */
 import type { Accessor } from 'solid-js';
 import type { Column } from '../api/answer.js';
 import type { Sort } from '../model/order.js';
@@ -9,20 +9,20 @@ export class GridState {
   readonly sort: Accessor<Sort | undefined> = this.#sort;
   readonly filter = signal('');
   readonly #widths = signal<ReadonlyMap<number, number>>(new Map());
-  /** Widths that were dragged, by the column's index in the result. */
+  /** Widths set by dragging, keyed by the column's index in the result. */
   readonly widths: Accessor<ReadonlyMap<number, number>> = this.#widths;
   readonly #frozen = signal(0);
-  /** How many columns stay in view at the left. */
+  /** Number of frozen columns at the left. */
   readonly frozen: Accessor<number> = this.#frozen;
   /** Whether the inspector is open. */
   readonly inspected = signal(false);
   readonly #sought = signal<{ readonly row: number } | undefined>(undefined);
-  /** The row of the result that something else points at, each time anew. */
+  /** Row of the result that another view asks to show; a new object for each request. */
   readonly sought: Accessor<{ readonly row: number } | undefined> = this.#sought;
   readonly #order = signal<readonly number[]>([]);
   #columns = '';
 
-  /** Takes over a result: what was arranged for other columns is forgotten. */
+  /** Adopts the columns of a result; the arrangement of different columns is discarded. */
   adopt(columns: readonly Column[]): void {
     const key = JSON.stringify(columns);
     if (key === this.#columns) {
@@ -40,23 +40,23 @@ export class GridState {
     this.#order.set([]);
   }
 
-  /** Brings a row of the result under the cursor of the grid. */
+  /** Moves the grid's cursor to a row of the result. */
   seek(row: number): void {
     this.#sought.set({ row });
   }
 
-  /** The view that shows rows has taken note. */
+  /** Called by the grid once it has handled the requested row. */
   found(): void {
     this.#sought.set(undefined);
   }
 
-  /** The result's column at each place, from the left. */
+  /** Index in the result of each displayed column, from the left. */
   order(count: number): readonly number[] {
     const order = this.#order();
     return order.length === count ? order : Array.from({ length: count }, (_, index) => index);
   }
 
-  /** Ascending, descending, as it came, and so on. */
+  /** Cycles through ascending, descending and unsorted. */
   cycleSort(column: number): void {
     const sort = this.sort();
     if (sort?.column !== column) {
@@ -74,7 +74,7 @@ export class GridState {
     this.#widths.set(new Map(this.widths()).set(column, width));
   }
 
-  /** Moves the column at a place to another one. */
+  /** Moves a column from one position to another. */
   move(count: number, from: number, to: number): void {
     const order = [...this.order(count)];
     const [column] = order.splice(from, 1);
@@ -91,7 +91,7 @@ export class GridState {
 
 const states = new WeakMap<object, GridState>();
 
-/** The state that belongs to a tab's runner, made on first use. */
+/** Grid state of a tab's runner, created on first use. */
 export function gridStateOf(runner: object): GridState {
   let state = states.get(runner);
   if (!state) {

@@ -1,10 +1,10 @@
-/** A grid that stays with the rows that come in at its end, until the user looks back. */
+/** A grid that follows the rows arriving at its end, until the user scrolls back. */
 import { createEffect, on, onCleanup, onMount } from 'solid-js';
 import type { Cell } from './keys.js';
 import { ROW_HEIGHT, type GridLayout } from './layout.js';
 import type { GridProps } from './parts.js';
 
-/** Keeps the last row in view, and the cursor on its row, while rows come and go. */
+/** Keeps the last row visible and the cursor on its row while rows are added and removed. */
 export function followTail(
   props: GridProps,
   scroller: () => HTMLElement,
@@ -37,14 +37,17 @@ export function followTail(
         first = result.skipped;
         count = result.rows.length;
         select({ row: isLast ? Math.max(0, count - 1) : moved, column });
-        // The canvas has its new height in the next turn.
+        // The canvas gets its new height in the next microtask.
         queueMicrotask(toEnd);
       },
     ),
   );
 }
 
-/** Takes over where the grid is scrolled to, and whether the user looks back. */
+/**
+ * Updates the layout from the grid's scroll position, and records whether the user has scrolled
+ * back.
+ */
 export function followScroll({ tail }: GridProps, layout: GridLayout, scroller: HTMLElement): void {
   layout.follow(scroller);
   const { scrollTop, clientHeight, scrollHeight } = scroller;

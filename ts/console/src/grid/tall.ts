@@ -1,32 +1,32 @@
 /**
- * Rows that are higher together than an element of the page may be. The element is as high as it
- * may be; a scroll by hand moves rows as far as it says, a jump goes to the same share of all rows.
- * Plain arithmetic over pixels.
+ * Scrolling for rows that together exceed the maximum height of an element. The element has that
+ * maximum height. A small scroll moves the rows by the same number of pixels; a jump goes to the
+ * same fraction of all rows. Plain arithmetic on pixels.
  */
 
-/** Browsers draw no elements of more than about 17 million pixels, and exactly none of 8. */
+/** Browsers draw no element higher than about 17 million pixels, and are inexact at 8 million. */
 export const MAX_HEIGHT = 6_000_000;
-/** A scroll by more than so many views is a jump. */
+/** A scroll by more than this many view heights is a jump. */
 const JUMP_VIEWS = 3;
 
 interface Heights {
-  /** Of all rows. */
+  /** Height of all rows. */
   readonly full: number;
   readonly view: number;
 }
 
-/** Where the element is to be scrolled to, and how far the rows are from where they would be. */
+/** Scroll position of the element, and the offset of the rows from their position in it. */
 interface Place {
   readonly top: number;
   readonly shift: number;
 }
 
-/** The height of the element for rows of a height. */
+/** Height of the element for rows of a total height. */
 export function elementHeight(full: number): number {
   return Math.min(full, MAX_HEIGHT);
 }
 
-/** Where the rows' pixel `at` belongs: at the same share of the element as of the rows. */
+/** Scroll position for pixel `at` of the rows: the same fraction of the element as of the rows. */
 export function placeOf(at: number, { full, view }: Heights): Place {
   const most = Math.max(0, full - view);
   const kept = Math.max(0, Math.min(at, most));
@@ -37,7 +37,7 @@ export function placeOf(at: number, { full, view }: Heights): Place {
   return { top, shift: kept - top };
 }
 
-/** The rows' pixel at the top of the view after a scroll of the element. */
+/** Pixel of the rows at the top of the view, after the element was scrolled. */
 export function pixelAt(top: number, before: Place, heights: Heights): number {
   const { full, view } = heights;
   if (full <= MAX_HEIGHT) {
@@ -48,7 +48,7 @@ export function pixelAt(top: number, before: Place, heights: Heights): number {
   return Math.max(0, Math.min(Math.round(at), full - view));
 }
 
-/** Whether the element cannot be scrolled on although there are rows further on. */
+/** Whether the element cannot scroll further although more rows follow. */
 export function isAtEdge(top: number, at: number, { full, view }: Heights): boolean {
   return (
     full > MAX_HEIGHT &&

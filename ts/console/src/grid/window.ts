@@ -1,12 +1,12 @@
-/** Which rows and columns of a large grid are on screen. Plain arithmetic over pixels. */
+/** Computes which rows and columns of a large grid are visible. Plain arithmetic on pixels. */
 
 interface Range {
   readonly first: number;
-  /** Behind the last one. */
+  /** Exclusive. */
   readonly end: number;
 }
 
-/** Rows of one height; `spare` more on each side so that a quick scroll shows no gap. */
+/** Rows of equal height; `spare` additional rows on each side keep a fast scroll free of gaps. */
 export function rowWindow(
   scrollTop: number,
   viewHeight: number,
@@ -19,7 +19,7 @@ export function rowWindow(
   return { first: Math.min(first, end), end };
 }
 
-/** Left edges of columns, one more than there are columns. */
+/** Left edges of the columns, and the right edge of the last one. */
 export function edgesOf(widths: readonly number[]): number[] {
   const edges = [0];
   let edge = 0;
@@ -30,7 +30,7 @@ export function edgesOf(widths: readonly number[]): number[] {
   return edges;
 }
 
-/** Columns that touch the view, found by binary search. */
+/** Columns that overlap the view, found by binary search. */
 export function columnWindow(
   scrollLeft: number,
   viewWidth: number,
@@ -56,7 +56,7 @@ function lastAtMost(edges: readonly number[], position: number): number {
   return low;
 }
 
-/** Where to scroll so that `start..end` is in view, moving as little as possible. */
+/** Scroll position that makes `start..end` visible with the smallest movement. */
 export function scrollInto(scroll: number, view: number, start: number, end: number): number {
   if (start < scroll) {
     return start;

@@ -1,13 +1,13 @@
-/** Opens lines that could not be read: their numbers, what is wrong, what the file has there. */
+/** Expandable list of malformed lines: their numbers, the error, and the text in the file. */
 import { createResource, createSignal, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { BadLine, FileLine } from './lines.js';
 
 interface BadLinesProps {
   readonly lines: readonly BadLine[];
-  /** How many there are; the server names the first ones. */
+  /** Total number; the server reports only the first ones. */
   readonly count: number;
-  /** Of which column, or of what else. */
+  /** The column or other object that they belong to. */
   readonly what: string;
   readonly read: (lines: readonly BadLine[]) => Promise<readonly FileLine[]>;
 }

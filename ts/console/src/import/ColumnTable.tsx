@@ -1,4 +1,4 @@
-/** The columns of a file: names, types and patterns to change, first values to judge them by. */
+/** Columns of a file: editable names, types and patterns, with their first values as a guide. */
 import { For, Index, Show, type JSX } from 'solid-js';
 import type { ProposedColumn, Trial } from '../api/upload.js';
 import { Icon } from '../ui/icons.js';
@@ -30,7 +30,7 @@ export function ColumnTable(props: TableProps): JSX.Element {
     if (isTried && (before?.type !== column.type || before.pattern !== column.pattern)) {
       props.queue.try(props.file.id, index, column);
     }
-    // The time column keeps its part under a new name.
+    // The time column keeps its role when it is renamed.
     props.queue.decide(props.file.id, {
       columns,
       ...(isTime ? { timestamp: column.name } : {}),
@@ -124,7 +124,7 @@ function ColumnRow(props: RowProps): JSX.Element {
   );
 }
 
-/** How many of the first values the import reads in the form that is chosen. */
+/** How many of the first values the import can read with the chosen type and pattern. */
 function TrialNote(props: RowProps): JSX.Element {
   const isAsProposed = (): boolean =>
     props.column.type === props.proposed?.type &&
@@ -187,7 +187,7 @@ function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
   );
 }
 
-/** What was guessed of a column that still has its proposed type. */
+/** Guesses about a column that still has its proposed type. */
 function NoteRows(props: RowProps): JSX.Element {
   const notes = (): readonly string[] => {
     const isGuess =
@@ -211,7 +211,10 @@ function NoteRows(props: RowProps): JSX.Element {
   );
 }
 
-/** A text column that is nearly all numbers or times says so, and can be made one. */
+/**
+ * Note on a text column of which nearly all values are numbers or times, with a button to convert
+ * it.
+ */
 function NearRow(props: RowProps): JSX.Element {
   const near = (): ProposedColumn['near'] =>
     props.column.type === 'VARCHAR' && !isAppended(props.choices, props.file.existing)
@@ -254,7 +257,7 @@ function NearRow(props: RowProps): JSX.Element {
   );
 }
 
-/** A column that is written as times says so, and can be made one: each form was tried. */
+/** Note on a column that may contain times, with a button for each format that was tried. */
 function TimesRow(props: RowProps): JSX.Element {
   const forms = (): NonNullable<ProposedColumn['forms']> => {
     const isAsProposed =

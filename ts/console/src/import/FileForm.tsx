@@ -1,4 +1,4 @@
-/** What is decided about a file before it goes: table, time column, partitions, columns. */
+/** Choices before a file is imported: table, time column, partitions, columns. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { grouped, bytesText } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
@@ -108,7 +108,7 @@ function ModeField(props: FieldProps): JSX.Element {
   );
 }
 
-/** People of an identity provider own nothing: they say for whom a new table is. */
+/** External users cannot own tables: they choose the owner of a new one. */
 function OwnerField(props: FieldProps): JSX.Element {
   const isAsked = (): boolean => {
     const now = signIn();
@@ -363,7 +363,10 @@ function Foot(props: FieldProps): JSX.Element {
 const MEGA = 1e6;
 
 function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Element {
-  /** Rows are counted by the server at the end; until then, by the bytes of those looked at. */
+  /**
+   * The server counts the rows at the end; until then they are estimated from the bytes of the
+   * sample.
+   */
   const rowsPerByte = createMemo(() => {
     const { proposal, size } = props.file;
     const looked = Math.min(size, 1024 * 1024) - (proposal?.headerBytes ?? 0);

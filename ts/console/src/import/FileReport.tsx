@@ -1,4 +1,4 @@
-/** What came of a file: rows, time, and the values that could not be read, by column. */
+/** Outcome of an import: rows, duration, and unreadable values by column. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import type { ImportReport } from '../api/upload.js';
 import { duration, grouped } from '../model/format.js';
@@ -24,7 +24,7 @@ export function FileReport(props: ReportProps): JSX.Element {
   const table = (): string => report()?.location ?? '';
   const spoilt = createMemo(() => report()?.columns.filter(({ errors }) => errors > 0) ?? []);
   const bad = createMemo(() => (report()?.badLines ?? []).flatMap((text) => badLineOf(text) ?? []));
-  /** Columns of the file are those of the choices, in order. */
+  /** The columns of the file have the same order as those of the choices. */
   const badOf = (name: string): BadLine[] =>
     bad().filter(({ field = 0 }) => {
       const chosen = props.file.choices?.columns[field - 1]?.name ?? '';

@@ -1,4 +1,4 @@
-/** Files into tables: chosen or dropped, looked at, decided about, sent, and what came of them. */
+/** Import page: files are selected or dropped, previewed, configured, uploaded, and reported on. */
 import {
   createEffect,
   createMemo,
@@ -92,7 +92,7 @@ function overview(files: readonly ImportFile[], table: string): string {
   return `${count}, ${bytesText(bytes)}, ${done} done`;
 }
 
-/** Why there is nothing to drop a file on. */
+/** Explains why files cannot be dropped here. */
 export function ReadOnlyNote(): JSX.Element {
   return (
     <div class="empty">
@@ -105,7 +105,9 @@ export function ReadOnlyNote(): JSX.Element {
   );
 }
 
-/** The whole page takes files; here is where that is said, and the button for those without one. */
+/**
+ * Files can be dropped anywhere on the page; this area says so and has a button for selecting them.
+ */
 function DropZone(props: { onFiles: (files: Iterable<File>) => void }): JSX.Element {
   return (
     <div class="dropzone">

@@ -1,6 +1,6 @@
 /**
- * What has become of an import that ended without the server's word: stopped, or the server has
- * gone silent. It may have been faster, so the table itself is asked.
+ * Outcome of an import that ended without a response: it was stopped, or the server is silent. The
+ * import may have completed, so the table itself is queried.
  */
 import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -9,17 +9,17 @@ import type { Activity } from '../state/activity.js';
 
 export interface TableState {
   readonly rows: string;
-  /** Another one for every change, whatever it was. */
+  /** Changes with every change of the table. */
   readonly transaction: string;
 }
 
-/** How much of the file the server may have. */
+/** How much of the file the server may have received. */
 type Reach = 'part' | 'whole';
 
 const LOOKS = 20;
 const LOOK_MS = 250;
 
-/** Nothing where there is no such table. */
+/** State of a table; `undefined` if it does not exist. */
 export async function stateOf(table: string): Promise<TableState | undefined> {
   const answer = await query('SELECT table_name, table_row_count, table_txn FROM tables()');
   const cell = recordsOf(answer).find(
@@ -28,7 +28,7 @@ export async function stateOf(table: string): Promise<TableState | undefined> {
   return cell && { rows: String(cell('table_row_count')), transaction: String(cell('table_txn')) };
 }
 
-/** Waits until no statement that reads a file runs any more; false when that takes too long. */
+/** Waits until no running statement reads the file; returns false if that takes too long. */
 export async function isOver(activity: Activity, path: string): Promise<boolean> {
   for (let look = 0; look < LOOKS; look += 1) {
     await activity.refresh();
@@ -44,7 +44,7 @@ export async function isOver(activity: Activity, path: string): Promise<boolean>
   return false;
 }
 
-/** What is true about the table, in a sentence that follows why the import has ended. */
+/** A sentence about the state of the table, to follow the reason why the import ended. */
 export async function endingOf(
   table: string,
   before: TableState | undefined,

@@ -1,32 +1,32 @@
-/** Lines of a file that could not be read: where the server found them, what the file has there. */
+/** Locates malformed lines in a file by the server's positions, and reads their text. */
 import type { Proposal } from '../api/upload.js';
 
-/** A line with something wrong, as the server counts: the header that was sent included. */
+/** A malformed line as the server counts, including the header that was sent. */
 export interface BadLine {
   readonly line: number;
-  /** Its field, from 1; nothing where the line as a whole is wrong. */
+  /** Number of the field, from 1; absent if the whole line is malformed. */
   readonly field?: number;
   readonly problem: string;
 }
 
-/** What the file has in a bad line. */
+/** Text of a malformed line. */
 export interface FileLine extends BadLine {
-  /** The field as it is written, or its beginning. */
+  /** The field as written, possibly truncated. */
   readonly value: string;
-  /** The line, or its beginning. */
+  /** The line, possibly truncated. */
   readonly text: string;
 }
 
 const PIECE_BYTES = 1024 * 1024;
-/** A line is read so far. */
+/** Maximum bytes to read of a line. */
 const LINE_BYTES = 16 * 1024;
-/** Characters of it that are shown. */
+/** Maximum characters to show of a line. */
 const SHOWN_LINE = 500;
 const SHOWN_VALUE = 100;
 const RETURN = 13;
 const FEED = 10;
 
-/** Reads `line 4, field 3: bad syntax`. */
+/** Parses `line 4, field 3: bad syntax`. */
 export function badLineOf(text: string): BadLine | undefined {
   const [, line, field, problem] = /^line (\d+)(?:, field (\d+))?: (.*)$/s.exec(text) ?? [];
   return line === undefined || problem === undefined
@@ -35,8 +35,8 @@ export function badLineOf(text: string): BadLine | undefined {
 }
 
 /**
- * Bad lines as the file numbers them, with what it has there. Of a file that went as it is
- * (compressed, in another encoding, JSON) the texts are unknown here, and empty.
+ * Malformed lines with the file's line numbers and their text. For a file that was sent unchanged
+ * (compressed, in another encoding, JSON) the text is unknown here, and empty.
  */
 export async function linesOf(
   file: Blob,
@@ -46,7 +46,7 @@ export async function linesOf(
   if (proposal.asIs) {
     return bad.map((one) => ({ ...one, value: '', text: '' }));
   }
-  // The header that is sent is one line, whatever the file has in its place.
+  // The header that was sent is a single line, whatever the file has in its place.
   const headerLines = (await lineStarts(file.slice(0, proposal.headerBytes))).length - 1;
   const rows = file.slice(proposal.headerBytes);
   const starts = await lineStarts(rows, new Set(bad.map(({ line }) => line - 1)));
@@ -71,7 +71,7 @@ interface LineStart {
   readonly at: number;
 }
 
-/** Where the wanted lines begin, or all of them: behind an LF or a CR, even one with an LF. */
+/** Starts of the wanted lines, or of all. A line begins after an LF, a CR or a CRLF. */
 async function lineStarts(bytes: Blob, wanted?: ReadonlySet<number>): Promise<LineStart[]> {
   const found: LineStart[] = [];
   let line = 1;
@@ -96,7 +96,7 @@ async function lineStarts(bytes: Blob, wanted?: ReadonlySet<number>): Promise<Li
   return found;
 }
 
-/** The first line of a text and its fields; line ends in quotes belong to it. */
+/** The first record of a text, and its fields; line breaks inside quotes belong to it. */
 export function recordOf(
   text: string,
   delimiter: string,

@@ -1,34 +1,34 @@
-/** What a person decides about a file before it is imported, and what that means for `/imp`. */
+/** The user's choices for the import of a file, and the `/imp` request that follows from them. */
 import type { Proposal, ProposedColumn, SchemaEntry, Trial } from '../api/upload.js';
 import { grouped } from '../model/format.js';
 
 export interface ColumnChoice {
-  /** As in the file, or `f0` where it has no header. */
+  /** As in the file, or `f0` for a file without a header. */
   readonly source: string;
   readonly name: string;
   readonly type: string;
   readonly pattern: string;
-  /** Texts that become null where they are no value of the type. */
+  /** Strings that become null if they are not values of the type. */
   readonly nullTexts?: readonly string[] | undefined;
 }
 
 export interface Choices {
   readonly table: string;
   readonly overwrite: boolean;
-  /** Whose a new table is; empty: the importing user. */
+  /** Owner of a new table; empty for the importing user. */
   readonly owner: string;
   /** Name of the time column; empty for none. */
   readonly timestamp: string;
   readonly partitionBy: string;
-  /** What becomes of values that do not fit. */
+  /** Handling of values that do not fit the type. */
   readonly atomicity: Atomicity;
   readonly columns: readonly ColumnChoice[];
 }
 
-/** `widen`: the type becomes one that the value has. */
+/** `widen` changes the column's type to one that fits the value. */
 export type Atomicity = 'widen' | 'skipCol' | 'skipRow' | 'abort';
 
-/** A table that is there already. */
+/** The existing table that rows are added to. */
 export interface Existing {
   readonly timestamp: string | undefined;
   readonly partitionBy: string | undefined;
@@ -65,7 +65,7 @@ export function takesPattern(type: string): boolean {
   return TIME_TYPES.has(type);
 }
 
-/** The choices a proposal begins with: the first time column orders the table, by day. */
+/** Initial choices for a proposal: the first time column orders the table, partitioned by day. */
 export function firstChoices(proposal: Proposal): Choices {
   const columns = proposal.columns.map((column) => ({
     source: column.header ?? column.name,
@@ -85,7 +85,9 @@ export function firstChoices(proposal: Proposal): Choices {
   };
 }
 
-/** Another time column: rows that had none are in partitions from now on, without one in none. */
+/**
+ * Changes the time column. The first one sets the default partitions; without one there are none.
+ */
 export function orderedBy(
   { timestamp: before, partitionBy }: Choices,
   timestamp: string,
@@ -96,17 +98,17 @@ export function orderedBy(
   return { timestamp, partitionBy: before === '' ? USUAL_PARTITIONS : partitionBy };
 }
 
-/** A typed file's own timestamps come first; its dates are dates. */
+/** In a file with declared types only timestamps qualify by default; its dates remain dates. */
 function canBegin(proposal: Proposal, column: ProposedColumn): boolean {
   return proposal.isTyped ? column.type.startsWith('TIMESTAMP') : canOrder(column);
 }
 
-/** Whether a column as proposed may be the time column. */
+/** Whether a proposed column may be the time column. */
 function canOrder(column: ProposedColumn): boolean {
   return TIME_TYPES.has(column.type) || column.couldBeTimestamp;
 }
 
-/** Names of the columns that may order the table, as they are chosen now. */
+/** Names of the columns that may order the table, with their current types. */
 export function timeColumns(proposal: Proposal, choices: Choices): string[] {
   return choices.columns
     .filter((choice, index) => {
@@ -117,7 +119,7 @@ export function timeColumns(proposal: Proposal, choices: Choices): string[] {
     .map(({ name }) => name);
 }
 
-/** A column's change of type; a time type gets the form of which the import reads most. */
+/** Changes the type of a column; a time type gets the pattern that reads the most values. */
 export function retyped(
   choice: ColumnChoice,
   type: string,
@@ -136,7 +138,7 @@ const UNITS: Readonly<Record<string, string>> = {
   epoch_ns: 'nanoseconds since 1970',
 };
 
-/** A pattern as people read it: the unit of numbers since 1970 in words. */
+/** Display text of a pattern; the units of numbers since 1970 are spelled out. */
 export function patternText(pattern: string): string {
   return UNITS[pattern] ?? pattern;
 }
@@ -146,12 +148,12 @@ export function trialText({ read, of }: Trial): string {
   return `${grouped(String(read))} of ${grouped(String(of))} read`;
 }
 
-/** Whether rows are added to a table that is there, whose columns decide the types. */
+/** Whether rows are added to an existing table, whose columns determine the types. */
 export function isAppended(choices: Choices, existing: Existing | undefined): boolean {
   return existing !== undefined && !choices.overwrite;
 }
 
-/** The type a column will have; nothing when the table has no such column. */
+/** Resulting type of a column; `undefined` if the table has no such column. */
 export function targetType(
   column: ColumnChoice,
   choices: Choices,
@@ -162,7 +164,7 @@ export function targetType(
     : column.type;
 }
 
-/** Why an import cannot begin yet; nothing when it can. */
+/** Why the import cannot start yet; `undefined` if it can. */
 export function problemOf(
   proposal: Proposal,
   choices: Choices,
@@ -209,7 +211,7 @@ export function parametersOf(
   const owner = choices.owner.trim();
   return {
     name: choices.table.trim(),
-    // JSON, which goes as it is, has none.
+    // JSON is sent unchanged and has no delimiter.
     ...(proposal.asIs && proposal.delimiter === ',' ? {} : { delimiter: proposal.delimiter }),
     forceHeader: String(proposal.asIs !== true || proposal.header),
     ...(choices.atomicity === 'widen' ? {} : { atomicity: choices.atomicity }),
@@ -219,7 +221,7 @@ export function parametersOf(
   };
 }
 
-/** Types and patterns the person set: the server finds the others as it proposed them. */
+/** Types and patterns that the user has set; the server infers the others as proposed. */
 export function schemaOf(
   proposal: Proposal,
   choices: Choices,
@@ -236,7 +238,7 @@ export function schemaOf(
   });
 }
 
-/** The entry of a column in the schema part. */
+/** Entry of a column in the `schema` part. */
 export function entryOf({ name, type, pattern, nullTexts }: ColumnChoice): SchemaEntry {
   return {
     name,
@@ -246,7 +248,7 @@ export function entryOf({ name, type, pattern, nullTexts }: ColumnChoice): Schem
   };
 }
 
-/** The header line with the chosen names, in the file's own delimiter. */
+/** Header line with the chosen names, in the file's delimiter. */
 export function headerLine(proposal: Proposal, choices: Choices): string {
   const names = choices.columns.map(({ name }) => `"${name.replaceAll('"', '""')}"`);
   return `${names.join(proposal.delimiter)}\n`;

@@ -1,4 +1,4 @@
-/** Parquet files: read where they lie on the server, taken into a table by SQL. */
+/** Import of Parquet files: the server reads the uploaded file, and SQL writes it to a table. */
 import { query } from '../api/client.js';
 import type { ImportReport, Proposal } from '../api/upload.js';
 import { copyText } from '../model/format.js';
@@ -7,7 +7,7 @@ import { isAppended, targetType, type Choices, type Existing } from './model.js'
 
 const SHOWN_VALUES = 3;
 
-/** What the file holds: its own types, all of its rows counted. */
+/** Content of the file: its declared types and its exact row count. */
 export async function proposeParquet(
   path: string,
   fileName: string,
@@ -34,9 +34,9 @@ export async function proposeParquet(
 }
 
 /**
- * Runs what takes the file into its table. The server drops a statement whose request is taken
- * back, and `ended` waits for that; once a new table is whole it takes the place of the old one,
- * come what may.
+ * Runs the statements that import the file. If the request is aborted, the server cancels the
+ * statement, and `ended` waits for that. Once a new table is complete it replaces the old one, even
+ * after an abort.
  */
 export async function importParquet(
   path: string,
@@ -64,8 +64,8 @@ export async function importParquet(
 }
 
 /**
- * A table that is replaced stays until the new one is whole: only then does it go, and the new one
- * takes its name.
+ * A table to be replaced exists until the new one is complete. It is then dropped, and the new
+ * table is renamed.
  */
 export function parquetStatements(
   path: string,
@@ -102,7 +102,7 @@ export function parquetStatements(
   ];
 }
 
-/** Where a new table is made while the one that it replaces stays. */
+/** Temporary name of the new table while the old one still exists. */
 function aside(table: string): string {
   return quoted(`${table}_importing`);
 }

@@ -1,10 +1,10 @@
-/** How far an import is and how long it may take, from the bytes that have gone. */
+/** Progress and remaining time of an import, from the bytes sent. */
 
 export interface Progress {
   readonly startedAt: number;
   readonly sent: number;
   readonly all: number;
-  /** Bytes a second of late; unknown for the first two seconds. */
+  /** Recent bytes per second; unknown for the first two seconds. */
   readonly rate: number | undefined;
   readonly marks: readonly Mark[];
 }
@@ -21,7 +21,7 @@ export function begun(at: number, all: number): Progress {
   return { startedAt: at, sent: 0, all, rate: undefined, marks: [{ at, sent: 0 }] };
 }
 
-/** Takes note of `sent` bytes at a moment in milliseconds. */
+/** Records that `sent` bytes were sent by the time `at`, in milliseconds. */
 export function advanced(progress: Progress, at: number, sent: number, all: number): Progress {
   const marks = [...progress.marks.filter((mark) => at - mark.at <= MEAN_MS), { at, sent }];
   const first = marks[0];
@@ -31,12 +31,12 @@ export function advanced(progress: Progress, at: number, sent: number, all: numb
   return { ...progress, sent, all, rate, marks };
 }
 
-/** Whole percent; 100 only at the very end. */
+/** Percentage, rounded down; 100 only at the very end. */
 export function percent({ sent, all }: Progress): number {
   return all === 0 ? 0 : Math.floor((sent / all) * 100);
 }
 
-/** `about 9 s left`; nothing while it is unknown. */
+/** `about 9 s left`; `undefined` while unknown. */
 export function remaining({ sent, all, rate }: Progress): string | undefined {
   if (rate === undefined || rate <= 0) {
     return undefined;

@@ -1,4 +1,4 @@
-/** The files that were chosen: looked at, decided about, sent one after the other. */
+/** The selected files: previewed, configured, and imported one after the other. */
 import { createStore, produce } from 'solid-js/store';
 import { aborted, query, Unreachable } from '../api/client.js';
 import {
@@ -43,25 +43,25 @@ export interface ImportFile {
   state: FileState;
   proposal?: Proposal;
   choices?: Choices;
-  /** What the import reads of columns in the forms that were chosen, by index. */
+  /** How many values the import can read with the chosen types, by column index. */
   trials?: Readonly<Record<number, ColumnTrial>>;
   existing?: Existing | undefined;
-  /** What has the name of the table and takes no rows: `live view`. */
+  /** Kind of object with the table's name that accepts no rows: `live view`. */
   taken?: string | undefined;
   progress?: Progress;
   report?: ImportReport;
-  /** Milliseconds from the first byte to the server's answer. */
+  /** Milliseconds from the first byte to the server's response. */
   tookMs?: number;
-  /** Why it was refused or failed. */
+  /** Why the file was refused or its import failed. */
   message?: string;
 }
 
-/** What came of a form; a problem where it is none. */
+/** Result of trying a type and pattern, or the problem with them. */
 export type ColumnTrial = Partial<Trial> & { readonly problem?: string };
 
 const TRIAL_PAUSE_MS = 250;
 
-/** Read for the proposal; a thousand lines are rarely longer. */
+/** Bytes to read for the proposal; a thousand lines are rarely longer. */
 const SAMPLE_BYTES = 1024 * 1024;
 const QUARTER = 25;
 const PARQUET_MARK = 'PAR1';
@@ -77,11 +77,11 @@ export class ImportQueue {
   readonly #setFiles: ReturnType<typeof createStore<{ files: ImportFile[] }>>[1];
   readonly #blobs = new Map<number, File>();
   readonly #aborts = new Map<number, AbortController>();
-  /** Parquet files that are on the server, by the file they are of. */
+  /** Paths of uploaded Parquet files on the server, by file id. */
   readonly #uploaded = new Map<number, string>();
   readonly #state: { readonly files: ImportFile[] };
   #lastId = 0;
-  /** As it was chosen last: the same people import the next file. */
+  /** The last chosen owner, as the default for the next file. */
   #owner = '';
   #sending = false;
   #trialTimer: ReturnType<typeof setTimeout> | undefined;
@@ -103,7 +103,7 @@ export class ImportQueue {
     return this.#state.files.find((file) => file.id === id);
   }
 
-  /** Takes files in and asks the server what it would make of each; the ids, in order. */
+  /** Adds files and requests a proposal for each; returns their ids in order. */
   add(files: Iterable<File>, table = ''): number[] {
     return [...files].map((file) => {
       const id = ++this.#lastId;
@@ -115,7 +115,7 @@ export class ImportQueue {
     });
   }
 
-  /** Asks anew, with what the person says about the file's form. */
+  /** Requests a new proposal with the user's settings for the file format. */
   async look(id: number, form: Readonly<Record<string, string>>): Promise<void> {
     const blob = this.#blobs.get(id);
     if (!blob) {
@@ -149,7 +149,7 @@ export class ImportQueue {
     await this.rename(id, choices.table);
   }
 
-  /** Brings a Parquet file to the server, which alone can read it, and asks what it holds. */
+  /** Uploads a Parquet file, which only the server can read, and requests its content. */
   async #bring(id: number, blob: File): Promise<Proposal> {
     const abort = new AbortController();
     this.#aborts.set(id, abort);
@@ -165,7 +165,7 @@ export class ImportQueue {
     }
   }
 
-  /** Sets the table and looks whether it is there. */
+  /** Sets the table, and checks whether it exists. */
   async rename(id: number, table: string): Promise<void> {
     this.decide(id, { table });
     const found = await this.#find(table.trim());
@@ -196,7 +196,7 @@ export class ImportQueue {
     }
   }
 
-  /** Tries a column in its form once the person pauses. */
+  /** Tries the type and pattern of a column once the user pauses typing. */
   try(id: number, index: number, column: ColumnChoice): void {
     this.#change(id, { trials: { ...this.of(id)?.trials, [index]: {} } });
     clearTimeout(this.#trialTimer);
@@ -222,20 +222,20 @@ export class ImportQueue {
     }
   }
 
-  /** Queues a file; it goes when those before it have gone. */
+  /** Queues a file; it is imported after the files before it. */
   start(id: number): void {
     this.#change(id, { state: 'waiting' });
     void this.#next();
   }
 
-  /** What a file has in lines that the server could not read. */
+  /** Text of the lines that the server could not read. */
   async linesOf(id: number, bad: readonly BadLine[]): Promise<FileLine[]> {
     const blob = this.#blobs.get(id);
     const proposal = this.of(id)?.proposal;
     return blob && proposal ? await linesOf(blob, proposal, bad) : [];
   }
 
-  /** Stops a file, or takes it off the list when it is not under way. */
+  /** Stops the import of a file, or removes the file from the list if it is not being imported. */
   remove(id: number): void {
     const abort = this.#aborts.get(id);
     if (abort) {
@@ -280,7 +280,7 @@ export class ImportQueue {
     const startedAt = performance.now();
     const path = this.#uploaded.get(id);
     const progress = begun(startedAt, blob.size);
-    // A Parquet file is on the server by now.
+    // A Parquet file has already been uploaded.
     const sent = path === undefined ? 0 : blob.size;
     this.#change(id, { state: 'sending', progress: { ...progress, sent } });
     const table = choices.table.trim();
@@ -314,7 +314,7 @@ export class ImportQueue {
     }
   }
 
-  /** Why an import failed; where the server did not say so, what has become of the table. */
+  /** Why an import failed; without a response, the resulting state of the table. */
   async #ending(
     id: number,
     table: string,
@@ -363,7 +363,7 @@ function nothingImported(rows: number): string {
   return `Nothing was imported: ${count} of ${count} rows could not be read.`;
 }
 
-/** Messages of imports, in words for people who see a file rather than a request. */
+/** Import errors rephrased for users who see a file rather than a request. */
 const PLAIN_MESSAGES: readonly (readonly [RegExp, (parts: RegExpExecArray) => string])[] = [
   [/^nothing was imported: (\d+) of/, ([, rows]) => nothingImported(Number(rows))],
   [
@@ -395,7 +395,7 @@ function plainMessage(cause: unknown): string {
   return text;
 }
 
-/** The file, under a header line with the chosen names where it is plain text. */
+/** The data to send: plain text gets a header line with the chosen names. */
 function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
   return proposal.asIs
     ? blob
@@ -404,7 +404,7 @@ function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
 
 let queue: ImportQueue | undefined;
 
-/** One queue for the page: an import goes on while other pages are looked at. */
+/** The page's only queue: an import continues while other pages are shown. */
 export function importQueue(around: Around): ImportQueue {
   queue ??= new ImportQueue(around);
   return queue;

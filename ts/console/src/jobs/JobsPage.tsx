@@ -1,4 +1,4 @@
-/** The work that the server does by itself: what it last did, what failed, when it goes on. */
+/** Background work of the server: last runs, failures and next runs. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { duration, grouped, instantText } from '../model/format.js';

@@ -1,4 +1,4 @@
-/** Which jobs are shown, and how they are called. Pure. */
+/** Filter and display names of jobs. Pure. */
 import type { Job, JobState } from '../state/jobs.js';
 
 export const FILTERS = ['all', 'running', 'trouble', 'resting'] as const;
@@ -10,12 +10,12 @@ const STATES: Readonly<Record<Exclude<JobFilter, 'all'>, readonly JobState[]>> =
   resting: ['waiting', 'paused'],
 };
 
-/** The filter that an address names; all of them otherwise. */
+/** Filter named in the address; all jobs by default. */
 export function filterOf(subject: string): JobFilter {
   return FILTERS.find((filter) => filter === subject) ?? 'all';
 }
 
-/** Those in a state, of a kind, name or error with the wanted text in it. */
+/** Jobs in a state whose kind, name or error contains the text. */
 export function filtered(jobs: readonly Job[], filter: JobFilter, wanted: string): Job[] {
   const text = wanted.trim().toLowerCase();
   return jobs.filter(
@@ -33,7 +33,7 @@ const TITLES: Readonly<Record<string, string>> = {
   expiry: 'Rows that have lived their time',
 };
 
-/** What a job does; a kind that is not known yet by its own name. */
+/** Title of a job; an unknown kind is shown by its own name. */
 export function jobTitle({ kind }: Pick<Job, 'kind'>): string {
   return TITLES[kind] ?? kind;
 }

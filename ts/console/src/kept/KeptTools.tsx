@@ -1,4 +1,4 @@
-/** In the bar of a notebook: whether the server has it as it is, and the button that keeps it. */
+/** Toolbar of a notebook: whether it is saved on the server, and the button that saves it. */
 import { createSignal, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import type { MenuItem } from '../ui/Menu.js';
@@ -7,12 +7,12 @@ import { VersionsDialog } from './VersionsDialog.js';
 import type { Keeper } from './keeper.js';
 import type { Server } from '../state/server.js';
 
-/** Others are looked for as often while the notebook is looked at. */
+/** Interval between checks for versions of other users while the notebook is visible. */
 const LOOK_MS = 30_000;
 
 const [shown, show] = createSignal<'versions' | 'share'>();
 
-/** What else can be done with a notebook that the server keeps. */
+/** Further actions on a notebook that is saved on the server. */
 export function keptItems(keeper: Keeper): MenuItem[] {
   const { kept } = keeper;
   if (kept === undefined || kept.access === 'read') {

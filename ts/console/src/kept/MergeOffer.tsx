@@ -1,4 +1,4 @@
-/** Says that someone else has saved the notebook, and puts both people's changes together. */
+/** Reports that another user has saved the notebook, and offers to merge both versions. */
 import { createMemo, createSignal, createUniqueId, For, onMount, Show, type JSX } from 'solid-js';
 import type { Opened } from '../api/notebooks.js';
 import { read, write } from '../cells/file.js';
@@ -9,7 +9,7 @@ import { merge, type Choice, type Conflict, type Merge } from './merge.js';
 
 interface OfferProps {
   readonly keeper: Keeper;
-  /** What the tab has; nothing where it is no notebook that this page reads. */
+  /** The notebook in the tab; `undefined` if this page cannot parse it. */
   readonly mine: Notebook | undefined;
 }
 
@@ -65,7 +65,7 @@ export function MergeOffer(props: OfferProps): JSX.Element {
   );
 }
 
-/** Nothing where one of the texts is no notebook that this page reads. */
+/** `undefined` if one of the texts cannot be parsed as a notebook. */
 function mergeOf({ keeper, mine }: OfferProps, newer: Opened): Merge | undefined {
   const base = notebookOf(keeper.kept?.text ?? '');
   const theirs = notebookOf(newer.text);

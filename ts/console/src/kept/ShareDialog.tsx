@@ -1,4 +1,4 @@
-/** With whom a notebook is shared, and the link by which others read it. */
+/** Users with whom a notebook is shared, and the link by which others can read it. */
 import { createSignal, For, onMount, Show, type JSX } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
@@ -60,7 +60,7 @@ export function ShareDialog(props: {
     >
       <Failure text={failure()} />
       <p>What its statements may read is decided by the rights of who runs them.</p>
-      {/* What the server answers would replace what was entered before it. */}
+      {/* The server's response would replace anything entered before it. */}
       <Show when={isRead()}>
         <ShareList shares={shares()} onChange={setShares} />
         <AddShare name={name()} onInput={setName} onAdd={add} />
@@ -94,7 +94,7 @@ function LinkChoice(props: {
   );
 }
 
-/** Each of them with what it may do, which can be changed. */
+/** List of users with their access, which can be changed. */
 function ShareList(props: {
   shares: readonly notebooks.Sharing[];
   onChange: (shares: readonly notebooks.Sharing[]) => void;

@@ -1,4 +1,4 @@
-/** The versions of a notebook that are kept: looked at, and made the draft again. */
+/** Saved versions of a notebook: viewed, and restored as the draft. */
 import { createSignal, createUniqueId, For, onMount, type JSX } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { showToast } from '../page/notices.js';
@@ -13,7 +13,7 @@ export function VersionsDialog(props: {
 }): JSX.Element {
   let dialog!: HTMLDialogElement;
   const title = createUniqueId();
-  // No resources: while one loads, the page around it would be taken away, and the dialog with it.
+  // Not resources: while one loads, the surrounding page would be removed, and the dialog with it.
   const [versions, setVersions] = createSignal<readonly notebooks.Version[]>([]);
   const [chosen, setChosen] = createSignal<number>();
   const [text, setText] = createSignal<string>();
@@ -100,7 +100,7 @@ function VersionList(props: {
   );
 }
 
-/** `2026-11-27 10:30`, in UTC as everything that the server tells. */
+/** `2026-11-27 10:30`, in UTC like all times that the server reports. */
 export function instant(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
 }

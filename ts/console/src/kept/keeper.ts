@@ -1,4 +1,7 @@
-/** A notebook of a tab and what the server keeps of it: saving, and what others have saved. */
+/**
+ * Connects a tab's notebook with its saved version on the server: saving, and versions of other
+ * users.
+ */
 import type { Accessor } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
 import { SqlError } from '../api/client.js';
@@ -13,7 +16,7 @@ export class Keeper {
   readonly #isSaving = signal(false);
   readonly isSaving: Accessor<boolean> = this.#isSaving;
   readonly #newer = signal<notebooks.Opened | undefined>(undefined);
-  /** What someone else has saved since this was read. */
+  /** Version that another user has saved since this one was read. */
   readonly newer: Accessor<notebooks.Opened | undefined> = this.#newer;
   readonly #workspace: Workspace;
   readonly #tab: Tab;
@@ -31,18 +34,18 @@ export class Keeper {
     return this.#tab.title;
   }
 
-  /** Makes the text of an earlier version the draft. */
+  /** Restores the text of an earlier version as the draft. */
   restore(text: string): void {
     this.#workspace.setDraft(this.#tab.id, text);
   }
 
-  /** Whether there is something that the server does not have. */
+  /** Whether the tab has changes that are not saved on the server. */
   get isChanged(): boolean {
     const { kept } = this;
     return kept?.text !== this.#tab.draft || kept.title !== this.#tab.title;
   }
 
-  /** Keeps the notebook as it is now: as the next version, or as a notebook of the user's own. */
+  /** Saves the notebook: as the next version, or as a new notebook of this user. */
   async save(text = this.#tab.draft, based = this.kept?.version): Promise<void> {
     const { kept } = this;
     if (this.isSaving()) {
@@ -78,7 +81,10 @@ export class Keeper {
     showFailure(cause);
   }
 
-  /** Looks whether someone else has saved meanwhile. What is not answered is asked again later. */
+  /**
+   * Checks whether another user has saved a newer version. Failures are ignored; the next check
+   * follows.
+   */
   async look(): Promise<void> {
     const { kept } = this;
     if (kept === undefined || document.hidden) {
@@ -96,11 +102,12 @@ export class Keeper {
         this.#workspace.keepNotebook(this.#tab.id, { ...kept, access: now.access });
       }
     } catch {
-      // The connection is reported elsewhere; a notebook that is gone when it is saved.
+      // Connection failures are reported elsewhere; a deleted notebook is reported when it is
+      // saved.
     }
   }
 
-  /** Takes what someone else has saved; what was changed here becomes a notebook of its own. */
+  /** Replaces the notebook with the other user's version; local changes move to a new notebook. */
   takeTheirs(): void {
     const newer = this.newer();
     const workspace = this.#workspace;
@@ -116,7 +123,7 @@ export class Keeper {
     this.#newer.set(undefined);
   }
 
-  /** Makes a text that has both people's changes the draft, and saves it over theirs. */
+  /** Makes a merged text the draft, and saves it over the other user's version. */
   async saveMerged(text: string): Promise<void> {
     const newer = this.newer();
     if (newer) {

@@ -1,6 +1,6 @@
 /**
- * Two people's changes to one notebook, put together cell by cell: what one of them changed is
- * taken, what both changed is asked. Pure.
+ * Merges two users' changes to a notebook, cell by cell. A change by one side is accepted; for a
+ * change by both, the user is asked to choose. Pure.
  */
 import {
   freeName,
@@ -10,30 +10,30 @@ import {
   type Variable,
 } from '../cells/model.js';
 
-/** What is taken where both changed something. */
+/** How the user resolves a conflict. */
 export type Choice = 'mine' | 'theirs' | 'both';
 
-/** What both changed, each otherwise. */
+/** Something that both sides changed differently. */
 export interface Conflict {
   readonly key: string;
   readonly label: string;
-  /** Nothing where it was deleted. */
+  /** `undefined` if it was deleted. */
   readonly mine: string | undefined;
   readonly theirs: string | undefined;
-  /** Whether both can stay beside each other. */
+  /** Whether both versions can be retained next to each other. */
   readonly canKeepBoth: boolean;
 }
 
 export interface Merge {
   readonly conflicts: readonly Conflict[];
-  /** How many parts one side alone has changed. */
+  /** Number of cells and settings that only this side has changed. */
   readonly mine: number;
   readonly theirs: number;
-  /** The notebook; each conflict needs its choice. */
+  /** The merged notebook; requires a choice for each conflict. */
   readonly merged: (choices: ReadonlyMap<string, Choice>) => Notebook;
 }
 
-/** One version's parts by their keys, in order. */
+/** The cells or settings of one version by key, in order. */
 type Parts<T> = ReadonlyMap<string, T>;
 
 interface Piece<T> {
@@ -73,7 +73,10 @@ function isAsked({ take }: Piece<unknown>): boolean {
   return take === 'asked';
 }
 
-/** Cells of SQL go by their names, texts by the cell they follow unless they stayed the same. */
+/**
+ * SQL cells are identified by name. Text cells are identified by the cell before them, unless their
+ * text is unchanged.
+ */
 function keyed(cells: readonly Cell[], before: Parts<Cell>): Parts<Cell> {
   const known = new Map<string, string>();
   for (const [key, cell] of before) {
@@ -127,7 +130,10 @@ function compared<T>(
   });
 }
 
-/** Their order, unless the order was changed here alone; what they do not have where it is here. */
+/**
+ * Their order, unless only this side has reordered; cells missing there are inserted at their
+ * position here.
+ */
 function orderOf(
   base: readonly string[],
   mine: readonly string[],
@@ -163,7 +169,7 @@ function cellConflict({ key, mine, theirs }: Piece<Cell>): Conflict {
   };
 }
 
-/** A cell to be read: with what differs beside its text. */
+/** A cell as text to read, including differences beside its statement. */
 function shownCell(cell: Cell): string {
   if (cell.kind === 'markdown') {
     return cell.text;
@@ -252,7 +258,7 @@ function chosenCells(
   return cells;
 }
 
-/** A cell that stays beside the other one of its name gets a name that no cell has. */
+/** A cell retained next to the other version of the same name gets an unused name. */
 function beside(
   cell: Cell,
   cells: readonly Cell[],

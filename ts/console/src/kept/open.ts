@@ -1,10 +1,10 @@
-/** Opening what the server keeps in a tab; nothing of it runs. */
+/** Opens saved notebooks in a tab; nothing in them runs. */
 import * as notebooks from '../api/notebooks.js';
 import { openPage } from '../page/pages.js';
 import { keptOf } from './keeper.js';
 import type { Workspace } from '../state/workspace.js';
 
-/** Brings the tab that has it to the front, or opens one. */
+/** Activates the tab that has the notebook, or opens one. */
 export async function openKept(workspace: Workspace, id: string): Promise<void> {
   if (!select(workspace, id)) {
     add(workspace, await notebooks.open(id));
@@ -33,7 +33,7 @@ function add(workspace: Workspace, opened: notebooks.Opened, link?: string): voi
   workspace.addNotebook(opened.title, opened.text, { approved: false, kept });
 }
 
-/** The address of a link that the owner has made. */
+/** The address of a link that the owner has created. */
 export function addressOfLink(link: string): string {
   const { origin, pathname } = location;
   return `${origin}${pathname}#notebooks/${link}`;

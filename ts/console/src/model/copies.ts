@@ -1,4 +1,4 @@
-/** Rows as text for the clipboard, in the forms that people paste. Values are never shortened. */
+/** Copies rows as text in the formats that users paste. Values are never truncated. */
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyRows, copyText } from './format.js';
 import { isNumeric } from './types.js';
@@ -25,7 +25,7 @@ export function rowsAs(form: CopyForm, columns: readonly Column[], rows: readonl
   }
 }
 
-/** RFC 4180; null is an empty field, an empty text a quoted one. */
+/** RFC 4180; null is an empty field, an empty string is a quoted one. */
 function csv(columns: readonly Column[], rows: readonly Row[]): string {
   const field = (text: string): string =>
     /^$|[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
@@ -51,7 +51,7 @@ function markdown(columns: readonly Column[], rows: readonly Row[]): string {
 
 const EXACT_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
 
-/** An object per row. Integers and decimals are written digit by digit, as the server sent them. */
+/** One object per row. Integers and decimals keep every digit that the server sent. */
 function json(columns: readonly Column[], rows: readonly Row[]): string {
   const member = (value: Value, { type }: Column): string =>
     isNumeric(type) && typeof value === 'string' && EXACT_NUMBER.test(value)

@@ -1,6 +1,6 @@
 /**
- * From a value as the server sent it to what a cell shows, and to what a copy holds.
- * A copy is the value itself: no separators, no cutting.
+ * Converts a value from the server to the text that a cell shows or a copy contains. A copy is the
+ * exact value, without separators and never truncated.
  */
 import type { Column, Value } from '../api/answer.js';
 import { familyOf } from './types.js';
@@ -12,9 +12,11 @@ type CellKind = 'plain' | 'number' | 'time' | 'null' | 'special' | 'boolean' | '
 export interface CellText {
   readonly kind: CellKind;
   readonly text: string;
-  /** Shown fainter behind the text: digits beyond milliseconds, the rest of a cut array. */
+  /**
+   * Shown fainter after the text: digits beyond milliseconds, the remainder of a truncated array.
+   */
   readonly faint?: string;
-  /** Characters that a number has less behind its point than others of its column. */
+  /** Number of fractional characters that a number lacks compared with others of its column. */
   readonly short?: number;
 }
 
@@ -23,8 +25,8 @@ const ARRAY_SHOWN = 5;
 const TEXT_SHOWN = 400;
 
 /**
- * `digits`: how many places of seconds the column's times need (0, 3, 6 or 9), or how many
- * characters its numbers have from the point on.
+ * `digits`: for times, the fractional digits that the column needs (0, 3, 6 or 9); for numbers, the
+ * number of characters from the decimal point on.
  */
 export function cellText(value: Value, column: Column, zone: Zone, digits: number): CellText {
   if (value === null) {
@@ -72,16 +74,16 @@ function numberCell(value: Value, digits: number): CellText {
   return { kind: 'number', text: grouped(text), ...(short === 0 ? {} : { short }) };
 }
 
-/** Characters of a number from its point on; all that may be where it has an exponent. */
+/** Number of characters from a number's decimal point on; the maximum if it has an exponent. */
 export function charsFromPoint(number: string): number {
   const match = /^[+-]?\d+(\.\d+)?(e.*)?$/i.exec(number);
   return match === null || match[2] !== undefined ? MAX_FROM_POINT : (match[1]?.length ?? 0);
 }
 
-/** Numbers with more characters from the point on are not brought into line. */
+/** Numbers with at least this many characters from the decimal point on are not aligned. */
 export const MAX_FROM_POINT = 13;
 
-/** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent stay as they are. */
+/** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent are unchanged. */
 export function grouped(number: string): string {
   return number.replace(/^([+-]?)(\d+)/, (_match, sign: string, whole: string) => {
     return sign + whole.replace(/\B(?=(\d{3})+$)/g, ',');
@@ -121,7 +123,7 @@ function timeCell(iso: string, zone: Zone, digits: number): CellText {
 const AROUND_MS = 6 * 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** The offset from UTC of a time that the clocks show twice, when they are set back. */
+/** UTC offset of a local time that occurs twice because clocks are set back. */
 function offsetOfTwice(date: Date): string {
   const time = date.getTime();
   const offset = date.getTimezoneOffset();
@@ -149,7 +151,7 @@ function localParts(iso: string): string[] {
   ];
 }
 
-/** How many places of seconds a time uses, rounded up to 0, 3, 6 or 9. */
+/** Fractional digits of a time, rounded up to 0, 3, 6 or 9. */
 export function fractionDigits(iso: Value): number {
   if (typeof iso !== 'string') {
     return 0;
@@ -169,22 +171,22 @@ export function copyText(value: Value): string {
   return Object.is(value, -0) ? '-0.0' : String(value);
 }
 
-/** Rows with a header line, tab-separated, as spreadsheets take them. */
+/** Tab-separated rows with a header line, as spreadsheets expect. */
 export function copyRows(columns: readonly Column[], rows: readonly (readonly Value[])[]): string {
   return [columns.map((column) => oneCell(column.name)).join('\t'), copyCells(rows)].join('\n');
 }
 
-/** The same without a header line. */
+/** Tab-separated rows without a header line. */
 export function copyCells(rows: readonly (readonly Value[])[]): string {
   return rows.map((row) => row.map((value) => oneCell(copyText(value))).join('\t')).join('\n');
 }
 
-/** A text that stays in its cell. */
+/** Replaces tabs and line breaks, so that a text stays in one cell. */
 function oneCell(text: string): string {
   return text.replace(/[\t\r\n]+/g, ' ');
 }
 
-/** 48213004 becomes `48.2 M`: for places where only the size matters. */
+/** 48213004 becomes `48.2 M`, where only the magnitude matters. */
 export function approximate(count: number): string {
   if (count < 10_000) {
     return grouped(String(count));
@@ -209,7 +211,7 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
-/** A text in which characters that are not seen, or turn others around, are written out. */
+/** Spells out invisible characters, and those that change the direction of text. */
 export function withHiddenShown(text: string): string {
   return text.replaceAll(
     /[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,
@@ -226,7 +228,7 @@ export function bytesText(bytes: number): string {
   return `${scaled.toFixed(places)} ${units[step] ?? ''}`;
 }
 
-/** An instant to the second, without the letters of ISO. */
+/** A timestamp to the second, in ISO format without the letters. */
 export function instantText(iso: string | undefined): string {
   return iso === undefined ? '–' : iso.slice(0, 19).replace('T', ' ');
 }

@@ -1,4 +1,4 @@
-/** What an error says to the user. */
+/** User-visible message of an error. */
 export function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }

@@ -1,6 +1,6 @@
 /**
- * Sorting and filtering the rows that the page holds. The rows stay where they are; what comes out
- * is the list of their indexes. Says nothing of rows that the server has and the page has not.
+ * Sorts and filters the loaded rows. The rows are not moved: the result is a list of their indexes.
+ * Rows that are not loaded are ignored.
  */
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyText } from './format.js';
@@ -12,7 +12,7 @@ export interface Sort {
   readonly descending: boolean;
 }
 
-/** Indexes of the rows to show, in order; nothing when all are shown as they came. */
+/** Indexes of the rows to show, in order; `undefined` for all rows in their original order. */
 export type RowOrder = Uint32Array | undefined;
 
 export function orderOf(
@@ -41,7 +41,7 @@ function matching(rows: readonly Row[], matches: (row: Row) => boolean): Uint32A
 
 const COMPARISON = /^\s*(.+?)\s*(!=|>=|<=|[:=<>])\s*(.*?)\s*$/s;
 
-/** `price > 100` and `symbol: btc` ask one column; any other text is looked for in all. */
+/** `price > 100` and `symbol: btc` test one column; any other text is searched in all columns. */
 export function rowTest(columns: readonly Column[], filter: string): (row: Row) => boolean {
   const [, name = '', sign = '', wanted = ''] = COMPARISON.exec(filter) ?? [];
   const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase());
@@ -67,7 +67,7 @@ function valueTest(column: Column, sign: string, wanted: string): ValueTest {
   }
   const bare = isNumeric(column.type) ? wanted.replaceAll(',', '') : wanted;
   const known = family === 'time' ? bare.replace(' ', 'T') : bare;
-  // A time is as exact as it is written: `= 2026-11-21` is the whole day.
+  // A time matches with the precision in which it is written: `= 2026-11-21` is the whole day.
   const cut = family === 'time' ? known.length : undefined;
   return (value) => {
     if (value === null) {
@@ -90,7 +90,9 @@ const SIGNS: Readonly<Record<string, (difference: number) => boolean>> = {
   '>=': (difference) => difference >= 0,
 };
 
-/** Looks for a text as the grid shows it: times with a blank, numbers with separators or not. */
+/**
+ * Searches for a text as the grid shows it: times with a space, numbers with or without separators.
+ */
 function contains(family: Family, needle: string): ValueTest {
   const isNumber = family === 'integer' || family === 'decimal';
   const wanted = isNumber ? needle.replace(/(\d),(?=\d)/g, '$1') : needle;
@@ -100,7 +102,7 @@ function contains(family: Family, needle: string): ValueTest {
   };
 }
 
-/** Nulls stand last whichever way is sorted; equal values keep the order they came in. */
+/** Nulls sort last in both directions; equal values keep their original order. */
 function rowComparer(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -125,7 +127,9 @@ function compareTexts(left: string, right: string): number {
   return left < right ? -1 : Number(left > right);
 }
 
-/** By value; where doubles cannot distinguish two numerals, digit by digit. NaN is last. */
+/**
+ * Compares by value, and digit by digit where doubles cannot distinguish two numerals. NaN is last.
+ */
 export function compareNumbers(left: string, right: string): number {
   const [one, other] = [Number(left), Number(right)];
   if (Number.isNaN(one) || Number.isNaN(other)) {
@@ -139,7 +143,7 @@ export function compareNumbers(left: string, right: string): number {
 
 const PLAIN = /^[+-]?0*(\d*)(?:\.(\d*?)0*)?$/;
 
-/** Compares the sizes of two plain numerals. */
+/** Compares the magnitudes of two plain numerals. */
 function compareDigits(left: string, right: string): number {
   const [one, other] = [PLAIN.exec(left), PLAIN.exec(right)];
   if (!one || !other) {

@@ -1,12 +1,12 @@
-/** The lines of EXPLAIN as a tree of operators with what was measured of each. */
+/** Parses the lines of EXPLAIN into a tree of operators with their measurements. */
 
 export interface PlanNode {
   readonly name: string;
   readonly detail: string;
-  /** 0 for the operator that hands out the result. */
+  /** 0 for the operator that returns the result. */
   readonly depth: number;
   readonly rows: string | undefined;
-  /** Milliseconds at work. */
+  /** Execution time in milliseconds. */
   readonly ms: number | undefined;
   readonly metrics: readonly Metric[];
 }
@@ -18,7 +18,7 @@ interface Metric {
 
 export interface Plan {
   readonly nodes: readonly PlanNode[];
-  /** Of the whole: rows, partitions, time. */
+  /** Totals of the plan: rows, partitions, time. */
   readonly totals: readonly Metric[];
   readonly lines: readonly string[];
 }
@@ -61,7 +61,7 @@ function parseNode(line: string): PlanNode {
 }
 
 function metricsOf(text: string): Metric[] {
-  // A value may hold commas of its own; a new metric begins with a name.
+  // A value may contain commas; a new metric begins with a name.
   return text
     .split(/, (?=[a-z_]+(?:\{[^}]*\})?=)/)
     .map((part) => /^([^=]+)=(.*)$/s.exec(part))
@@ -70,7 +70,7 @@ function metricsOf(text: string): Metric[] {
 
 const UNITS: Readonly<Record<string, number>> = { ns: 1e-6, µs: 1e-3, us: 1e-3, ms: 1, s: 1e3 };
 
-/** `1.5ms` and `320µs` as milliseconds. */
+/** Parses `1.5ms` and `320µs` as milliseconds. */
 export function millis(text: string | undefined): number | undefined {
   const match = /^([\d.]+)(ns|µs|us|ms|s)$/.exec(text ?? '');
   return match ? Number(match[1]) * (UNITS[match[2] ?? ''] ?? Number.NaN) : undefined;

@@ -1,4 +1,4 @@
-/** What a column of the loaded rows holds: counts, range, frequent values, distribution. */
+/** Profile of a column in the loaded rows: counts, range, frequent values, distribution. */
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyText } from './format.js';
 import { compareNumbers } from './order.js';
@@ -13,26 +13,26 @@ export interface Bin {
   readonly from: number;
   readonly to: number;
   readonly count: number;
-  /** What its ends are called; the numbers, where nothing is said. */
+  /** Label of the range; its ends by default. */
   readonly name?: string;
 }
 
 export interface Profile {
   readonly rows: number;
   readonly nulls: number;
-  /** Values that are an empty text. */
+  /** Number of empty strings. */
   readonly empty: number;
-  /** Nothing where it was not counted. */
+  /** `undefined` if it was not counted. */
   readonly distinct: number | undefined;
-  /** As copied; of columns with an order. */
+  /** In the format of a copy; only for columns with an order. */
   readonly least: string | undefined;
   readonly greatest: string | undefined;
   readonly mean: number | undefined;
-  /** Characters of the longest text. */
+  /** Number of characters in the longest string. */
   readonly longest: number | undefined;
-  /** The most frequent values, when any occurs twice. */
+  /** The most frequent values, if any occurs more than once. */
   readonly frequent: readonly Frequent[];
-  /** Counts over equal parts of the range; of number columns. */
+  /** Counts in equal divisions of the range; only for numeric columns. */
   readonly bins: readonly Bin[];
 }
 
@@ -125,7 +125,7 @@ function binsOf(numbers: readonly Weighted[]): Bin[] {
     least = Math.min(least, value);
     greatest = Math.max(greatest, value);
   }
-  // Halves, because the width of a range over all doubles is not one.
+  // Halved first: the width of a range over all doubles exceeds a double.
   const width = (greatest / 2 - least / 2) / (BINS / 2);
   if (!(width > 0)) {
     return [];

@@ -1,19 +1,19 @@
-/** How fast tables grow, from counts of their rows taken again and again. */
+/** Growth rates of tables, from repeated row counts. */
 
-/** Rows of a table at a moment in milliseconds. */
+/** Row count of a table at a time in milliseconds. */
 interface Count {
   readonly at: number;
   readonly rows: number;
 }
 
 const WINDOW_MS = 60_000;
-/** A rate is taken over so long, so that one late answer does not make it jump. */
+/** Period over which a rate is measured, so that one late response does not make it jump. */
 const RATE_MS = 10_000;
 
 export class Rates {
   readonly #counts = new Map<string, Count[]>();
 
-  /** Takes note of how many rows each table has now. */
+  /** Records the current row count of each table. */
   note(at: number, tables: Iterable<{ name: string; rows: number | undefined }>): void {
     for (const { name, rows } of tables) {
       if (rows !== undefined) {
@@ -23,7 +23,7 @@ export class Rates {
     }
   }
 
-  /** Rows a second of late; nothing before there are two counts. */
+  /** Recent rows per second; `undefined` until there are two counts. */
   of(name: string): number | undefined {
     const counts = this.#counts.get(name) ?? [];
     const last = counts.at(-1);
@@ -34,7 +34,7 @@ export class Rates {
     return Math.max(0, ((last.rows - first.rows) * 1000) / (last.at - first.at));
   }
 
-  /** Rows a second between one count and the next, the oldest first. */
+  /** Rows per second between consecutive counts, oldest first. */
   history(name: string): number[] {
     const counts = this.#counts.get(name) ?? [];
     return counts.slice(1).map((count, index) => {
@@ -45,7 +45,7 @@ export class Rates {
   }
 }
 
-/** The path of a line through `values` in a box of `width` and `height`. */
+/** SVG path of a line through `values`, in a box of `width` by `height`. */
 export function sparkline(values: readonly number[], width: number, height: number): string {
   if (values.length < 2) {
     return `M0 ${height}H${width}`;

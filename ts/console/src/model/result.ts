@@ -1,6 +1,6 @@
 /**
- * A result that grows while rows arrive. Rows are kept as the server sent them; what the views
- * need to lay them out (widest cell, places of seconds) is kept up to date beside them.
+ * A result that grows while rows arrive. Rows are stored as the server sent them. The facts that
+ * views need for their layout (widest cell, fractional digits) are updated along with them.
  */
 import type { AnswerHead, Column, Row, Value } from '../api/answer.js';
 import { cellText, charsFromPoint, fractionDigits, MAX_FROM_POINT } from './format.js';
@@ -8,12 +8,12 @@ import { familyOf } from './types.js';
 import type { Windows } from './windows.js';
 import { signal } from './signal.js';
 
-/** The most rows that come with a result; the others are read when they come into view. */
+/** Maximum number of rows loaded with a result; others are loaded when they become visible. */
 export const MAX_ROWS = 100_000;
 
-/** Rows whose width is measured: enough for a first page, cheap for any result. */
+/** Number of rows whose width is measured: enough for a first page, cheap for any result. */
 const MEASURED_ROWS = 200;
-/** And of each piece that arrives, the last ones. */
+/** Number of rows measured at the end of each chunk that arrives. */
 const MEASURED_AT_END = 10;
 const MAX_WIDTH_CHARS = 48;
 
@@ -21,7 +21,7 @@ export interface ColumnLayout {
   readonly column: Column;
   /** Widest header or cell seen so far, in characters. */
   chars: number;
-  /** Places of seconds needed by the times seen so far; of numbers, see `cellText`. */
+  /** Fractional digits of the times seen so far; for numbers, see `cellText`. */
   digits: number;
 }
 
@@ -31,15 +31,19 @@ export class Result {
   readonly timestamp: number;
   readonly layout: readonly ColumnLayout[];
   readonly rows: Row[] = [];
-  /** Rows of the whole result before the first of these. */
+  /** Number of rows of the whole result before the first of these. */
   skipped: number;
-  /** Rows of the whole result, known when the answer has ended. */
+  /** Number of rows of the whole result, known once the response is complete. */
   total: number | undefined;
-  /** Whether there are more than `total`. */
+  /** Whether the result has more rows than `total`. */
   isCut = false;
-  /** Whether it takes the place of an earlier one of the same query: the view stays where it is. */
+  /**
+   * Whether it replaces an earlier result of the same query, so that the view keeps its position.
+   */
   readonly goesOn: boolean;
-  /** The rows that did not come with it, or why they cannot be read one by one. */
+  /**
+   * Rows that were not loaded with the result, or the reason why they cannot be loaded on demand.
+   */
   readonly beyond = signal<Windows | string | undefined>(undefined);
 
   constructor(head: AnswerHead, statement: string, skipped = 0, goesOn = false) {
@@ -64,31 +68,31 @@ export class Result {
     for (const row of rows.slice(0, unmeasured)) {
       this.#measureWidths(row);
     }
-    // Numbers that count rows are the longest at the end.
+    // Numbers that count rows are widest at the end.
     for (const row of rows.slice(Math.max(unmeasured, rows.length - MEASURED_AT_END))) {
       this.#measureWidths(row);
     }
   }
 
-  /** Takes the rows of a window that has moved on by `dropped` rows. */
+  /** Replaces the rows with those of a window that has moved by `dropped` rows. */
   slide(rows: readonly Row[], dropped: number): void {
     this.rows.length = 0;
     this.skipped += dropped;
     this.append(rows);
   }
 
-  /** What the row is called: its number in the whole result. */
+  /** Number of the row in the whole result. */
   numberOf(row: number): number {
     return this.skipped + row + 1;
   }
 
-  /** The rows beyond those that came first, where they can be read. */
+  /** Rows loaded on demand, if this is possible. */
   get windows(): Windows | undefined {
     const beyond = this.beyond();
     return typeof beyond === 'object' ? beyond : undefined;
   }
 
-  /** A row, counted from the first one that came; nothing where it is not in the page. */
+  /** A row, counted from the first loaded one; `undefined` if it is not loaded. */
   row(row: number): Row | undefined {
     return this.rows[row] ?? this.windows?.row(this.skipped + row);
   }
@@ -97,7 +101,7 @@ export class Result {
     return this.row(row)?.[column] ?? null;
   }
 
-  /** Makes room for rows of a window as for those that came first. */
+  /** Includes the rows of a window in the layout, like the first rows. */
   measure(rows: readonly Row[]): void {
     this.#measureTimes(rows);
     for (const row of [...rows.slice(0, MEASURED_ROWS), ...rows.slice(-MEASURED_AT_END)]) {
@@ -122,7 +126,7 @@ export class Result {
   #alignNumber(layout: ColumnLayout, value: Value): void {
     const chars = value === null ? 0 : charsFromPoint(String(value));
     if (chars < MAX_FROM_POINT && chars > layout.digits) {
-      // What came before is wider by as much, at most.
+      // Earlier numbers become wider by at most this difference.
       layout.chars = Math.min(layout.chars + chars - layout.digits, MAX_WIDTH_CHARS);
       layout.digits = chars;
     }
@@ -144,20 +148,18 @@ export class Result {
   }
 }
 
-/** Whether the page holds some of the rows only. */
+/** Whether only some of the rows are loaded. */
 export function isPart({ rows, total = rows.length, isCut }: Result): boolean {
   return isCut || rows.length < total;
 }
 
-/**
- * A result as of a revision. A result grows in place; reading both is what makes a view follow.
- */
+/** A result as of a revision. A result grows in place; reading both makes a view follow it. */
 // eslint-disable-next-line @typescript-eslint/no-unused-vars -- to be read is all it is for
 export function asOf<T extends Result | undefined>(result: T, _revision: number): T {
   return result;
 }
 
-/** The type as a person writes it: arrays by element and dimension. */
+/** Display name of a type: arrays by element type and dimensions. */
 export function typeName(column: Column): string {
   if (column.type !== 'ARRAY') {
     return column.type;

@@ -1,4 +1,6 @@
-/** What the server's meta queries say about tables and columns, whichever names it gives them. */
+/**
+ * Parses the server's metadata queries on tables and columns, whichever names their columns have.
+ */
 import type { Value } from '../api/answer.js';
 import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
 import { viewFacts, type ViewFacts } from './views.js';
@@ -12,9 +14,9 @@ export interface TableEntry {
   readonly partitionBy: string | undefined;
   readonly timestamp: string | undefined;
   readonly suspended: boolean;
-  /** Another text whenever it has other rows, where the server tells. */
+  /** Changes whenever the table's rows change, if the server reports it. */
   readonly version: string | undefined;
-  /** Of a view that follows a base, where the server tells of it. */
+  /** State of a materialized or live view, if the server reports it. */
   readonly view?: ViewFacts | undefined;
 }
 
@@ -26,7 +28,7 @@ export interface ColumnEntry {
 
 export interface FunctionEntry {
   readonly name: string;
-  /** Whether it belongs in FROM rather than in an expression. */
+  /** Whether it is used in FROM rather than in expressions. */
   readonly isSource: boolean;
   readonly signatures: readonly string[];
   readonly description: string;
@@ -34,14 +36,14 @@ export interface FunctionEntry {
 
 export interface KnownNames {
   readonly tables: readonly Pick<TableEntry, 'name' | 'kind'>[];
-  /** Every column seen so far, for places whose tables are not known. */
+  /** All columns seen so far, for positions whose tables are unknown. */
   readonly columns: readonly string[];
   readonly functions: readonly FunctionEntry[];
-  /** Columns of a table that has been opened; none of another one. */
+  /** Columns of a table, once they have been loaded. */
   readonly columnsOf: (table: string) => readonly ColumnEntry[];
 }
 
-/** Rows of `tables()`, or of `SHOW TABLES`, which tells names only. */
+/** Parses the rows of `tables()`, or of `SHOW TABLES`, which contain only names. */
 export function tableEntries(answer: Answer): TableEntry[] {
   return recordsOf(answer)
     .map((cell) => ({
@@ -57,14 +59,14 @@ export function tableEntries(answer: Answer): TableEntry[] {
     .sort((left, right) => left.name.localeCompare(right.name));
 }
 
-/** Which table it is, for names are given again, and the transaction that it shows. */
+/** Identity of the table, since names are reused, and its visible transaction. */
 export function versionOf(cell: RowRecord): string | undefined {
   return textOf(cell('table_txn')) === undefined
     ? undefined
     : `${String(cell('table_id'))}/${String(cell('table_txn'))}`;
 }
 
-/** Rows of `SHOW COLUMNS`. */
+/** Parses the rows of `SHOW COLUMNS`. */
 export function columnEntries(answer: Answer): ColumnEntry[] {
   return recordsOf(answer).map((cell) => ({
     name: String(cell('column', 'column_name', 'name')),
@@ -73,7 +75,7 @@ export function columnEntries(answer: Answer): ColumnEntry[] {
   }));
 }
 
-/** Rows of `functions()`, one per signature. */
+/** Parses the rows of `functions()`, one per signature. */
 export function functionEntries(answer: Answer): FunctionEntry[] {
   const entries = new Map<string, FunctionEntry>();
   for (const cell of recordsOf(answer)) {
@@ -88,7 +90,7 @@ export function functionEntries(answer: Answer): FunctionEntry[] {
   return [...entries.values()];
 }
 
-/** What it is called, in sentences and, as capitals, in statements. */
+/** Name of each kind in sentences and, in capitals, in statements. */
 export const KIND_WORDS: Readonly<Record<TableKind, string>> = {
   table: 'table',
   view: 'view',
@@ -96,7 +98,7 @@ export const KIND_WORDS: Readonly<Record<TableKind, string>> = {
   live: 'live view',
 };
 
-/** The names of their icons. */
+/** Icon name of each kind. */
 export const KIND_ICONS = {
   table: 'table',
   view: 'view',
@@ -106,7 +108,7 @@ export const KIND_ICONS = {
 
 const LETTERS: Readonly<Record<string, TableKind>> = { V: 'view', M: 'materialized', L: 'live' };
 
-/** What a letter of `table_type` means. */
+/** Kind for a letter of `table_type`. */
 export function kindOf(value: Value): TableKind {
   return LETTERS[String(value)] ?? 'table';
 }

@@ -1,7 +1,7 @@
-/** Signals as one value each, for the fields of classes. */
+/** Signals as single values, for the fields of classes. */
 import { createSignal, type Accessor } from 'solid-js';
 
-/** Calling it reads it, `set` writes it. */
+/** Calling the signal reads it; `set` writes it. */
 interface Signal<T> extends Accessor<T> {
   readonly set: (value: T) => void;
 }
@@ -11,7 +11,7 @@ export function signal<T>(value: T): Signal<T> {
   return Object.assign(read, { set: (next: T) => void write(() => next) });
 }
 
-/** A number that grows by one with each `bump`. */
+/** A number that each `bump` increments. */
 export function counter(): Accessor<number> & { readonly bump: () => void } {
   const [read, write] = createSignal(0);
   return Object.assign(read, { bump: () => void write((count) => count + 1) });

@@ -1,4 +1,4 @@
-/** What the console needs to know about each column type, and nothing else. */
+/** Everything that the console knows about column types. */
 
 export type Family =
   'time' | 'integer' | 'decimal' | 'boolean' | 'symbol' | 'text' | 'array' | 'binary' | 'other';
@@ -46,13 +46,13 @@ export function familyOf(type: string): Family {
   return 'other';
 }
 
-/** Numbers stand right, all else left. */
+/** Numbers are aligned right, everything else left. */
 export function isNumeric(type: string): boolean {
   const family = familyOf(type);
   return family === 'integer' || family === 'decimal';
 }
 
-/** The few letters that stand for a type where there is no room for its name. */
+/** Abbreviation of a type, where its name does not fit. */
 export function typeTag(type: string): string {
   const tag = TAGS[type];
   if (tag) {

@@ -1,19 +1,19 @@
-/** What the server tells of views that follow a base, and how fresh they are, in words. */
+/** State and freshness of materialized and live views, in words. */
 import { numberOf, textOf, type RowRecord } from '../api/cells.js';
 import { grouped } from './format.js';
 
 interface CommonFacts {
-  /** Nothing where the base is not for the asker to know. */
+  /** `undefined` if the user may not see the base table. */
   readonly base: string | undefined;
-  /** Why it does not follow its base any more. */
+  /** Why the view no longer follows its base table. */
   readonly reason: string | undefined;
-  /** ISO, UTC, of the server's clock: when it answered. */
+  /** Time of the response by the server's clock, ISO in UTC. */
   readonly askedAt: string | undefined;
-  /** The transaction of the base that it shows; nothing before it is filled. */
+  /** Last transaction of the base table that the view includes; `undefined` before it is filled. */
   readonly position: number | undefined;
-  /** At most so many transactions of the base are missing. */
+  /** Maximum number of base table transactions that the view lacks. */
   readonly behind: number;
-  /** Since the last refresh ended. */
+  /** Since the end of the last refresh. */
   readonly ageMs: number | undefined;
 }
 
@@ -22,34 +22,33 @@ export interface MaterializedFacts extends CommonFacts {
   readonly refresh: 'immediate' | 'timer' | 'manual';
   readonly status: 'valid' | 'refreshing' | 'invalid';
   readonly finishedAt: string | undefined;
-  /** When a timer began to tick. */
+  /** Start time of the timer. */
   readonly timerStart: string | undefined;
-  /** The last transaction that changed its base. */
+  /** Last transaction that changed the base table. */
   readonly basePosition: number | undefined;
 }
 
 export interface LiveFacts extends CommonFacts {
   readonly form: 'live';
   readonly status: 'active' | 'seeding' | 'invalid';
-  /** Whether it stays as it is until it is resumed. */
+  /** Whether it is not updated until it is resumed. */
   readonly isSuspended: boolean;
 }
 
-/** What is known of a view that follows a base. */
+/** State of a materialized or live view. */
 export type ViewFacts = MaterializedFacts | LiveFacts;
 
-/** How a view fares. */
 interface Freshness {
   readonly kind:
     'invalid' | 'suspended' | 'seeding' | 'refreshing' | 'empty' | 'behind' | 'current';
-  /** Whether it should have been refreshed by now. */
+  /** Whether a refresh is overdue. */
   readonly isLate: boolean;
 }
 
-/** Views that follow each change rest between two refreshes; so long is no delay. */
+/** Views that follow each change pause between refreshes; a lag up to this is normal. */
 const USUAL_REST_MS = 10_000;
 
-/** What the lists of views tell in a row that also has `asked_at`. */
+/** Parses a row of the server's view lists that also has `asked_at`. */
 export function viewFacts(cell: RowRecord): ViewFacts | undefined {
   if (cell('refresh_type') !== null) {
     return materializedFacts(cell);
@@ -122,7 +121,7 @@ function kindOf(view: ViewFacts, isBehind: boolean): Freshness['kind'] {
   }
 }
 
-/** What is shown beside a view; nothing where it shows all there is. */
+/** Label beside a view; empty if the view is up to date. */
 export const STATE_WORDS: Readonly<Record<Freshness['kind'], string>> = {
   invalid: 'invalid',
   suspended: 'suspended',
@@ -133,7 +132,7 @@ export const STATE_WORDS: Readonly<Record<Freshness['kind'], string>> = {
   current: '',
 };
 
-/** Its state in words, without its lag. */
+/** State of a view in words, without its lag. */
 export function stateText(view: ViewFacts): string {
   switch (freshnessOf(view).kind) {
     case 'invalid':
@@ -152,7 +151,7 @@ export function stateText(view: ViewFacts): string {
   }
 }
 
-/** How far it is behind its base, in words; nothing before there is anything to compare. */
+/** Lag behind the base table in words; `undefined` before there is anything to compare. */
 export function lagText(view: ViewFacts): string | undefined {
   const { kind } = freshnessOf(view);
   if (kind === 'empty' || kind === 'seeding' || view.position === undefined) {
@@ -161,7 +160,7 @@ export function lagText(view: ViewFacts): string | undefined {
   return view.behind === 0 ? 'none' : `up to ${transactions(view.behind)}`;
 }
 
-/** How a view fares in one sentence. */
+/** State of a view in one sentence. */
 export function freshnessText(view: ViewFacts): string {
   const { kind } = freshnessOf(view);
   const { behind, ageMs } = view;
@@ -184,7 +183,7 @@ const AGES: readonly (readonly [number, string])[] = [
   [1000, 's'],
 ];
 
-/** A span of time in its largest unit, rounded down: `5 min`. */
+/** A duration in its largest unit, rounded down: `5 min`. */
 export function ageText(ms: number): string {
   const [size, unit] = AGES.find(([size]) => ms >= size) ?? [1000, 's'];
   return `${grouped(String(Math.floor(ms / size)))} ${unit}`;

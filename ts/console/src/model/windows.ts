@@ -1,52 +1,54 @@
 /**
- * Rows of a large result beyond those that came with it: read by windows when they come into view,
- * the windows looked at longest ago forgotten. What a window is read from is the source's matter.
+ * Rows of a large result that are loaded on demand: read in windows when they become visible, and
+ * evicted in the order in which they were last viewed. The source decides how a window is read.
  */
 import type { Accessor } from 'solid-js';
 import type { Row } from '../api/answer.js';
 import { messageOf } from './message.js';
 import { signal, counter } from './signal.js';
 
-/** Rows of one window. */
+/** Number of rows per window. */
 export const WINDOW_ROWS = 1000;
-/** The most rows that are kept beyond those that came first, of results with few columns. */
+/** Maximum number of rows cached beyond the first ones, for results with few columns. */
 export const MAX_WINDOW_ROWS = 100_000;
-/** Wide rows fill the memory of a page sooner than many. */
+/** Wide rows exhaust the memory of a page sooner than many rows. */
 const MAX_CELLS = 2_000_000;
-/** A scroll that goes on asks for nothing. */
+/** A scroll must rest this long before rows are requested. */
 const AT_REST_MS = 60;
 
 interface RowSource {
-  /** So many rows from a place on; nothing where they are not of the state of the others. */
+  /**
+   * Reads rows from a position; `undefined` if the data has changed since the other rows were read.
+   */
   readonly read: (
     from: number,
     count: number,
     signal: AbortSignal,
   ) => Promise<readonly Row[] | undefined>;
-  /** Rows that are there without windows, by places of the whole result. */
+  /** Whether a row is loaded without windows, by its position in the whole result. */
   readonly isHeld: (place: number) => boolean;
 }
 
 interface Span {
   readonly first: number;
-  /** Behind the last one. */
+  /** Exclusive. */
   readonly end: number;
 }
 
 export class Windows {
-  /** Rows of the whole result. */
+  /** Number of rows in the whole result. */
   readonly total: number;
   readonly #edition = counter();
-  /** Grows whenever rows have come. */
+  /** Incremented whenever rows have been loaded. */
   readonly edition: Accessor<number> = this.#edition;
   readonly #failure = signal<string | undefined>(undefined);
-  /** Why rows in view could not be read. */
+  /** Why visible rows could not be loaded. */
   readonly failure: Accessor<string | undefined> = this.#failure;
-  /** What the user has to know of how these rows came about. */
+  /** Note for the user about the origin of these rows. */
   readonly notice: string | undefined;
   readonly #source: RowSource;
   readonly #most: number;
-  /** By their numbers; the one that was looked at last is the last. */
+  /** Cached windows by number, the most recently viewed one last. */
   readonly #kept = new Map<number, readonly Row[]>();
   #wanted: Span = { first: 0, end: 0 };
   #reading: { readonly span: Span; readonly abort: AbortController } | undefined;
@@ -57,21 +59,21 @@ export class Windows {
     this.notice = notice;
     this.#source = source;
     const rows = Math.min(MAX_WINDOW_ROWS, MAX_CELLS / Math.max(1, columns));
-    // Two windows are in view at once, and those beside them are read with them.
+    // Two windows can be visible at once, and their neighbours are loaded with them.
     this.#most = Math.max(6, Math.floor(rows / WINDOW_ROWS));
   }
 
-  /** The row at a place of the whole result, if it is there. */
+  /** The row at a position of the whole result, if it is cached. */
   row(place: number): Row | undefined {
     return this.#kept.get(Math.floor(place / WINDOW_ROWS))?.[place % WINDOW_ROWS];
   }
 
-  /** How many rows are kept. */
+  /** Number of cached rows. */
   get size(): number {
     return [...this.#kept.values()].reduce((sum, rows) => sum + rows.length, 0);
   }
 
-  /** Takes note of the rows in view; those that are missing are read once the view rests. */
+  /** Records the visible rows; missing ones are loaded once scrolling stops. */
   want(first: number, end: number): void {
     this.#wanted = { first, end };
     for (const window of windowsIn(this.#wanted)) {
@@ -87,18 +89,18 @@ export class Windows {
     }
   }
 
-  /** Asks anew for what could not be read. */
+  /** Retries the rows that could not be loaded. */
   again(): void {
     void this.#read();
   }
 
-  /** Ends what is under way: other rows are shown now. */
+  /** Cancels pending reads, because other rows are shown now. */
   close(): void {
     clearTimeout(this.#timer);
     this.#reading?.abort.abort();
   }
 
-  /** The windows from the first to the last one that lack rows in view. */
+  /** The span from the first to the last window that lacks visible rows. */
   #missing(span: Span): Span | undefined {
     const lacking = windowsIn(span).filter((window) => this.#lacks(window, span));
     const [first] = lacking;
@@ -121,7 +123,7 @@ export class Windows {
     }
     this.#reading?.abort.abort();
     const abort = new AbortController();
-    // One more on each side: a reader goes on in small steps.
+    // One more window on each side, because readers scroll in small steps.
     const before = missing.first > 0 && this.#lacks(missing.first - 1, ALL) ? 1 : 0;
     const after = this.#lacks(missing.end, ALL) ? 1 : 0;
     const span = { first: missing.first - before, end: missing.end + after };

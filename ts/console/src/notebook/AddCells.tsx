@@ -1,4 +1,4 @@
-/** The buttons that add a cell at a place, or a variable for all of them. */
+/** Buttons that add a cell at a position, or a variable for all cells. */
 import { For, type JSX } from 'solid-js';
 import { announce, showFailure } from '../page/notices.js';
 import { Icon, type IconName } from '../ui/icons.js';

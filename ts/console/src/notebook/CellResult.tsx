@@ -1,4 +1,4 @@
-/** What a cell gave: rows as a grid or a chart, or why there are none. */
+/** Result of a cell: rows as a grid or a chart, or the reason why there are none. */
 import { createEffect, createMemo, lazy, Match, Show, Suspense, Switch, type JSX } from 'solid-js';
 import { annotate } from '../chart/annotations.js';
 import type { ChartOptions } from '../chart/options.js';
@@ -55,7 +55,7 @@ const HEAD_PX = 46;
 const ROW_PX = 26;
 const MIN_ROWS = 2;
 
-/** Few rows of a list's grid need less room than there is. */
+/** In the list layout, a grid with few rows is lower than the default height. */
 function usualHeight({ cell, document: doc, maximised, run }: ResultProps, result: Result): string {
   const isFree = doc.notebook().layout === 'grid' || maximised() !== undefined;
   const { rows } = asOf(result, run.revision());
@@ -115,7 +115,10 @@ function CellChart(props: ResultProps & { result: Result }): JSX.Element {
 
 const NO_OPTIONS: ChartOptions = {};
 
-/** Names the cells above and this one, and the notebook's variables, as a cell below would. */
+/**
+ * An annotation query can use the notebook's variables, this cell, and the cells above, as a cell
+ * below could.
+ */
 function annotationQuery({ cell, document: doc }: ResultProps, text: string): string {
   const notebook = doc.asRun();
   const at = notebook.cells.findIndex(({ id }) => id === cell.id);
@@ -129,7 +132,7 @@ function annotationQuery({ cell, document: doc }: ResultProps, text: string): st
   return statement.bound.text;
 }
 
-/** Why the cell did not run, or failed. */
+/** Why the cell did not run, or why it failed. */
 function Trouble(props: ResultProps): JSX.Element {
   const trouble = createMemo(() => props.run.trouble());
   const failure = (): string | undefined => props.run.runner.run()?.failure?.message;
@@ -150,7 +153,7 @@ function Trouble(props: ResultProps): JSX.Element {
   );
 }
 
-/** Why the rows are not of now. */
+/** Why the rows are out of date. */
 function Late(props: ResultProps): JSX.Element {
   const at = (): string => props.run.at()?.toTimeString().slice(0, 8) ?? '–';
   return (

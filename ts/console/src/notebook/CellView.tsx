@@ -1,4 +1,4 @@
-/** One cell: its head with what can be done with it, its text, its result. */
+/** One cell: its header with the actions, its text, its result. */
 import { createSignal, Match, onCleanup, onMount, Show, Switch, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { openMenuBelow } from '../ui/Menu.js';
@@ -140,7 +140,7 @@ function RunButton(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   );
 }
 
-/** What the cell is called when it is presented. */
+/** Title of the cell in presentations. */
 function CellTitle(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   const change = (input: HTMLInputElement): void => {
     const title = input.value.trim().slice(0, MAX_TITLE_LENGTH) || undefined;
@@ -164,7 +164,7 @@ function CellTitle(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   );
 }
 
-/** Grid cells are called by their name, so it can be changed at its place. */
+/** Statements refer to cells by name, so the name can be edited in place. */
 function CellName(props: CellProps<SqlCell>): JSX.Element {
   const [trouble, setTrouble] = createSignal<string>();
   const rename = (input: HTMLInputElement): void => {

@@ -1,4 +1,4 @@
-/** What is done with all of a notebook: run, undo, time range, refresh, layout. */
+/** Toolbar of a notebook: run, undo, time range, refresh, layout. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { keptItems, KeptTools } from '../kept/KeptTools.js';
 import { Icon } from '../ui/icons.js';
@@ -86,7 +86,7 @@ function LayoutChoice(props: { doc: NotebookParts['document'] }): JSX.Element {
   );
 }
 
-/** An empty first statement is no part of a dashboard. */
+/** In a dashboard, an empty first statement is removed. */
 function chooseLayout(doc: NotebookParts['document'], layout: (typeof LAYOUTS)[number]): void {
   const [first] = doc.notebook().cells;
   const isEmpty = first?.kind === 'sql' && first.view === 'grid' && first.text.trim() === '';
@@ -112,7 +112,7 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
   const choose = (value: string): void => {
     const refresh: Refresh = value === 'off' || value === 'changes' ? value : Number(value);
     doc.change({ kind: 'settings', patch: { refresh } });
-    // Who chooses it wants it.
+    // Choosing a refresh approves running the notebook.
     props.workspace.approveNotebook(props.tab.id);
   };
   const choices: readonly (readonly [Refresh, string])[] = [
@@ -137,7 +137,7 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
   );
 }
 
-/** Whether the cells are up to date, and what happens where they are not. */
+/** Whether the cells are up to date, and what happens if they are not. */
 export function RefreshSays(props: NotebookParts): JSX.Element {
   const state = (): ReturnType<NotebookParts['refresher']['state']> => props.refresher.state();
   const clock = (at: Date | undefined): string => at?.toTimeString().slice(0, 8) ?? '–';
@@ -165,7 +165,7 @@ export function RefreshSays(props: NotebookParts): JSX.Element {
   );
 }
 
-/** The whole page goes there: menus and dialogs are beside the notebook. */
+/** The whole page enters full screen, because menus and dialogs are outside the notebook. */
 function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
   const [isFull, setFull] = createSignal(false);
   const listen = (): void => {

@@ -1,4 +1,4 @@
-/** A tab with a notebook: its tools, its variables, its cells below each other or in a grid. */
+/** A notebook tab: tools, variables, and cells in a list or a grid. */
 import '../styles/kept.css';
 import '../styles/notebook.css';
 import {
@@ -122,7 +122,7 @@ function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element
   );
 }
 
-/** A notebook that another user may have written does nothing by itself. */
+/** A notebook that another user may have written runs nothing by itself. */
 function Untouched(props: NotebookParts): JSX.Element {
   return (
     <Show when={props.tab.notebook?.approved === false}>
@@ -137,7 +137,7 @@ function Untouched(props: NotebookParts): JSX.Element {
   );
 }
 
-/** The text of what is no notebook that this page reads. */
+/** Shows the text of a notebook that this page cannot parse. */
 function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
   return (
     <>
@@ -160,7 +160,7 @@ function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
   );
 }
 
-/** Keys of the notebook, before those of the page see them. */
+/** Handles keys of the notebook before the page does. */
 function onKey(event: KeyboardEvent, parts: NotebookParts, host: HTMLElement): void {
   const inside = event.target instanceof Node && host.contains(event.target);
   const isFree = inside || event.target === document.body;
@@ -183,7 +183,7 @@ function keyCommand(event: KeyboardEvent, parts: NotebookParts): (() => void) | 
     return () => void doc.runFrom();
   }
   if (modified && event.code === 'Enter' && id !== undefined) {
-    // A text takes it as its end.
+    // In a text cell, this key ends editing.
     return doc.cell(id)?.kind === 'sql' ? () => void doc.runCell(id) : undefined;
   }
   if (modified && event.code === 'KeyS' && parts.server.keepsNotebooks) {
@@ -213,7 +213,7 @@ function cellOf(target: EventTarget | null): string | undefined {
   return element?.dataset['cell'];
 }
 
-/** Whether keys go into a text: an editor hides behind its shadow root. */
+/** Whether the keys go into a text field or editor; an editor is inside a shadow root. */
 function inText({ target }: KeyboardEvent): boolean {
   return (
     target instanceof HTMLInputElement ||

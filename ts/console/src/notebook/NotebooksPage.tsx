@@ -1,4 +1,4 @@
-/** The notebooks that the server keeps: one's own, and those that others share. */
+/** Notebooks saved on the server: the user's own, and those shared by others. */
 import '../styles/kept.css';
 import { createEffect, createMemo, createSignal, on, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
@@ -26,7 +26,7 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
   const look = async (): Promise<void> => {
     setAll(await settle(notebooks.list));
   };
-  // A link that a user was given; without a login it is followed after it.
+  // A shared link; if a login is required, it is opened after the login.
   createEffect(
     on(
       () => (signIn().state === 'out' ? '' : spot().subject),

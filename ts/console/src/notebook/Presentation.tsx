@@ -1,4 +1,4 @@
-/** A notebook as it is presented: titled charts that fill the screen, without controls. */
+/** Presentation of a notebook: titled charts that fill the screen, without controls. */
 import '../styles/presentation.css';
 import { createMemo, createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { onlyReads } from '../sql/effects.js';
@@ -8,7 +8,7 @@ import type { SqlCell } from '../cells/model.js';
 import { RefreshSays } from './NotebookBar.js';
 import type { NotebookParts } from './parts.js';
 
-/** The pointer is hidden when it has not moved for so long. */
+/** Idle time after which the pointer is hidden. */
 const POINTER_MS = 2000;
 
 export function Presentation(props: NotebookParts): JSX.Element {
@@ -74,7 +74,7 @@ export function Presentation(props: NotebookParts): JSX.Element {
   );
 }
 
-/** Whether the pointer has not moved for a while. */
+/** Whether the pointer has been idle for a while. */
 function isStillSignal(): () => boolean {
   const [isStill, setStill] = createSignal(false);
   onMount(() => {

@@ -1,4 +1,4 @@
-/** The time range that the cells share: usual ones, or two times of one's own. */
+/** Time range shared by the cells: a predefined one, or two custom times. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { NotebookParts } from './parts.js';
 import { timeOf, USUAL_RANGES } from '../cells/times.js';

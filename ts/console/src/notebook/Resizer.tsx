@@ -1,4 +1,4 @@
-/** The corner that changes how large a cell is: by pointer, or by the arrow keys. */
+/** Corner that resizes a cell by pointer or arrow keys. */
 import { createSignal, type JSX } from 'solid-js';
 import { announce } from '../page/notices.js';
 import type { CellProps } from './parts.js';

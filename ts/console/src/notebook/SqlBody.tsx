@@ -1,4 +1,4 @@
-/** The statement of a cell in an editor, which is made when the cell comes into view. */
+/** The statement of a cell in an editor, which is created when the cell becomes visible. */
 import { createEffect, createSignal, on, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import type { SqlEditor } from '../editor/editor.js';
 import type { CellProps } from './parts.js';
@@ -8,7 +8,7 @@ import { nameSource } from '../editor/events.js';
 const LINE_PX = 20;
 const MAX_LINES = 16;
 const AROUND_PX = 18;
-/** An editor is made when its cell is so near to the visible part. */
+/** Distance from the visible area at which the editor of a cell is created. */
 const NEAR = '400px';
 
 export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
@@ -28,7 +28,7 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
       changed: (_tab, text) => doc.type(cell.id, text),
       run: () => void doc.runCell(cell.id),
       runAll: () => void doc.runFrom(),
-      // Names of other cells and variables are known here only: the run tells what is wrong.
+      // Only the page knows the names of other cells and variables: errors are reported by the run.
       validate: () => Promise.resolve(undefined),
       problem: () => undefined,
       statement: () => undefined,
@@ -53,7 +53,7 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
       editor = undefined;
     });
   });
-  // A text that came from elsewhere: undone, or of another window.
+  // Text changed elsewhere: by undo, or in another window.
   createEffect(
     on(
       () => props.cell.text,

@@ -1,4 +1,4 @@
-/** The variables of a notebook: their values in a line, what they are in a dialog. */
+/** Variables of a notebook: their values in a bar, their definitions in a dialog. */
 import { createSignal, createUniqueId, For, Index, Show, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
@@ -18,7 +18,7 @@ import { IconButton } from '../ui/IconButton.js';
 
 const [editing, setEditing] = createSignal(false);
 
-/** Opens the dialog of the notebook in front. */
+/** Opens the dialog of the active notebook. */
 export function openVariables(): void {
   setEditing(true);
 }
@@ -49,14 +49,14 @@ export function VariableBar(props: NotebookParts): JSX.Element {
   );
 }
 
-/** Choices of a list that are offered; any other value can be written. */
+/** Maximum number of list choices to offer; any other value can be typed. */
 const OFFERED = 1000;
 
 function Value(props: { variable: Variable; set: (value: string) => void }): JSX.Element {
   const list = createUniqueId();
   const [choices, setChoices] = createSignal<Choices>();
   let asked: string | undefined;
-  // No resource: while one is waited for, the field with what is being typed would be taken away.
+  // Not a resource: while one loads, the field would be removed during typing.
   const offer = (text: string): void => {
     if (text !== asked) {
       asked = text;
@@ -104,7 +104,7 @@ interface Choices {
   readonly note: string;
 }
 
-/** The first values of a list's query; a long list is not read to its end. */
+/** First values of a list's query; a long list is not read to its end. */
 async function choicesOf(text: string): Promise<Choices> {
   try {
     const statement = `SELECT * FROM (${text}\n) LIMIT ${OFFERED + 1}`;
@@ -182,7 +182,10 @@ function withoutQuery({ query: text, ...variable }: Variable): Variable {
   return variable.kind === 'list' ? { ...variable, query: text ?? '' } : variable;
 }
 
-/** A list without a value begins with its first one: statements would find nothing. */
+/**
+ * A list without a value starts with its first one, because statements would otherwise find no
+ * rows.
+ */
 async function withValue(variable: Variable): Promise<Variable> {
   if (variable.kind !== 'list' || variable.value !== '') {
     return variable;

@@ -1,4 +1,4 @@
-/** What can be done with a cell beside running it. */
+/** Actions on a cell other than running it. */
 import { showFailure, showToast } from '../page/notices.js';
 import type { MenuItem } from '../ui/Menu.js';
 import { scan } from '../sql/scanner.js';
@@ -78,7 +78,7 @@ function duplicate({ cell, document: doc }: CellProps, at: number): void {
   doc.change({ kind: 'add', at: at + 1, cells: [copy] });
 }
 
-/** Each statement of a cell in a cell of its own; the first stays. */
+/** Moves each statement of a cell to a separate cell; the first one stays. */
 export function split({ cell, document: doc }: CellProps<SqlCell>): void {
   const { text } = cell;
   const [first, ...rest] = statementsOf(scan(text)).map(({ start, end }) => text.slice(start, end));

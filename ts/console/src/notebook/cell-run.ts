@@ -1,4 +1,4 @@
-/** What a cell ran: its rows, what is wrong with it, and whether its rows are of now. */
+/** Last run of a cell: its rows, its problem, and whether its rows are up to date. */
 import { batch, type Accessor } from 'solid-js';
 import { aborted, query, SqlError, Unreachable } from '../api/client.js';
 import { Runner, type Run } from '../state/run.js';
@@ -6,48 +6,48 @@ import type { CellStatement, CellTrouble } from '../cells/statement.js';
 import { messageOf } from '../model/message.js';
 import { signal, counter } from '../model/signal.js';
 
-/** Rows that a cell keeps; a notebook has many cells. */
+/** Maximum rows per cell, since a notebook has many cells. */
 const CELL_ROWS = 10_000;
 
 type Refreshed = 'done' | 'lost' | 'refused' | 'stopped';
 
 export class CellRun {
   readonly runner = new Runner();
-  /** Grows whenever the shown result has changed. */
+  /** Incremented whenever the shown result changes. */
   readonly revision: Accessor<number> = () => this.runner.revision() + this.#refreshes();
   readonly #trouble = signal<CellTrouble | undefined>(undefined);
-  /** Why the cell could not be run at all. */
+  /** Why the cell could not run at all. */
   readonly trouble: Accessor<CellTrouble | undefined> = this.#trouble;
   readonly #late = signal<string | undefined>(undefined);
-  /** Why the rows are not of now. */
+  /** Why the rows are out of date. */
   readonly late: Accessor<string | undefined> = this.#late;
   readonly #at = signal<Date | undefined>(undefined);
-  /** When the shown rows were asked for. */
+  /** Time at which the shown rows were requested. */
   readonly at: Accessor<Date | undefined> = this.#at;
   readonly #text = signal<string | undefined>(undefined);
-  /** The cell's text as it ran. */
+  /** Text of the cell at its last run. */
   readonly text: Accessor<string | undefined> = this.#text;
   readonly #tables = signal<readonly string[] | undefined>(undefined);
-  /** Tables that the statement reads which ran last. */
+  /** Tables that the last statement reads. */
   readonly tables: Accessor<readonly string[] | undefined> = this.#tables;
   readonly #refreshes = counter();
 
-  /** Takes over a text that ran before the page was loaded: it may be asked for by itself. */
+  /** Registers a text that ran before the page was loaded, so that refreshes may run it. */
   resume(text: string): void {
     this.#text.set(text);
   }
 
-  /** Says that the rows have been asked for since then, and have not come. */
+  /** Reports that rows requested at `since` have not arrived. */
   wait(since: Date): void {
     this.#late.set(`The server has not answered since ${since.toTimeString().slice(0, 8)}.`);
   }
 
-  /** Says why the cell cannot run; what it ran before stays. */
+  /** Reports why the cell cannot run; the result of its last run is retained. */
   refuse(trouble: CellTrouble): void {
     this.#trouble.set(trouble);
   }
 
-  /** Runs to the end; never rejects. */
+  /** Runs to completion; never rejects. */
   async run(statement: CellStatement, written: string): Promise<Run> {
     const { text, start, bound } = statement;
     batch(() => {
@@ -65,8 +65,8 @@ export class CellRun {
   }
 
   /**
-   * Asks for the rows anew and puts them in the place of those shown. Of several texts that ask
-   * for the same, a later one is tried where the server refuses the one before.
+   * Requests the rows again and replaces those shown. `texts` are equivalent statements: if the
+   * server refuses one, the next is tried.
    */
   async refresh(
     statement: CellStatement,

@@ -1,4 +1,4 @@
-/** A notebook that is open in a tab: its text, its changes and how they are undone, its runs. */
+/** A notebook that is open in a tab: its text, its changes with undo, its runs. */
 import type { Accessor } from 'solid-js';
 import { announce } from '../page/notices.js';
 import { type Runner, runTitle } from '../state/run.js';
@@ -30,24 +30,24 @@ export class NotebookDocument {
   readonly #notebook = signal(EMPTY);
   readonly notebook: Accessor<Notebook> = this.#notebook;
   readonly #problem = signal<NotebookError | undefined>(undefined);
-  /** Why the tab's text is no notebook; it stays as it is then. */
+  /** Why the tab's text is not a notebook; the text is then left unchanged. */
   readonly problem: Accessor<NotebookError | undefined> = this.#problem;
   readonly canUndo: Accessor<boolean> = () => this.#steps().undo > 0;
   readonly canRedo: Accessor<boolean> = () => this.#steps().redo > 0;
   readonly #isRunning = signal(false);
-  /** Cells that run one after the other now. */
+  /** Whether cells are running one after the other. */
   readonly isRunning: Accessor<boolean> = this.#isRunning;
   readonly #steps = signal({ undo: 0, redo: 0 });
   readonly #workspace: Workspace;
   readonly #schema: Schema;
   readonly #tab: string;
-  /** Called with each cell that the user ran to its end. */
+  /** Called with each cell that the user ran to completion. */
   ran: ((cell: SqlCell) => void) | undefined;
   readonly #runs = new Map<string, CellRun>();
   #undo: Command[] = [];
   #redo: Command[] = [];
   #written = '';
-  /** Counts what was begun, so that what was stopped knows it. */
+  /** Incremented by each run and stop, so that a stopped run can tell. */
   #turn = 0;
 
   constructor({ workspace, schema }: Around, tab: string, text: string) {
@@ -60,7 +60,7 @@ export class NotebookDocument {
     }
   }
 
-  /** The notebook with each cell as it ran last: what is asked for again while another is typed. */
+  /** The notebook with each cell as it last ran; refreshes use it while cells are being edited. */
   asRun(): Notebook {
     const notebook = this.notebook();
     const cells = notebook.cells.flatMap((cell): readonly Cell[] => {
@@ -70,7 +70,7 @@ export class NotebookDocument {
     return { ...notebook, cells };
   }
 
-  /** Takes over the tab's text where it is another one than this has written. */
+  /** Parses the tab's text if it differs from the text written last. */
   adopt(text: string): void {
     if (text === this.#written) {
       return;
@@ -98,14 +98,14 @@ export class NotebookDocument {
     return run;
   }
 
-  /** Makes a change that can be undone. */
+  /** Makes an undoable change. */
   change(command: Command): void {
     this.#undo = [...this.#undo, inverse(this.notebook(), command)].slice(-MAX_STEPS);
     this.#redo = [];
     this.#set(apply(this.notebook(), command));
   }
 
-  /** Takes over a text as it is typed: its editor knows by itself how to undo it. */
+  /** Stores text as it is typed; the editor has its own undo history. */
   type(id: string, text: string): void {
     if (this.cell(id)?.text !== text) {
       this.#set(apply(this.notebook(), { kind: 'change', id, patch: { text } }));
@@ -120,7 +120,7 @@ export class NotebookDocument {
     this.#step(this.#redo, this.#undo);
   }
 
-  /** Applies the last command of one list; its inverse goes to the other one. */
+  /** Applies the last command of one list, and adds its inverse to the other. */
   #step(from: Command[], to: Command[]): void {
     const command = from.pop();
     if (command) {
@@ -140,7 +140,7 @@ export class NotebookDocument {
     await this.#inOrder([id]);
   }
 
-  /** Runs the cells from one on, or all, and stops at the first that fails. */
+  /** Runs all cells, or those from one on, and stops at the first that fails. */
   async runFrom(id?: string): Promise<void> {
     const all = sqlCells(this.notebook())
       .filter(({ text }) => text.trim() !== '')
@@ -170,7 +170,7 @@ export class NotebookDocument {
     }
   }
 
-  /** Whether the cell ran to its end. */
+  /** Whether the cell ran to completion. */
   async #one(cell: SqlCell): Promise<boolean> {
     const run = this.run(cell.id);
     const { statement, trouble } = compose(this.notebook(), cell.id, Date.now());
@@ -189,7 +189,7 @@ export class NotebookDocument {
   }
 }
 
-/** Cells that are read anew keep what they ran: by their name, or by their text. */
+/** Cells that are parsed again keep their runs, matched by name or by text. */
 function sameIds(before: readonly Cell[], after: readonly Cell[]): readonly Cell[] {
   const key = (cell: Cell): string =>
     cell.kind === 'sql' ? `sql ${cell.name}` : `markdown ${cell.text}`;
@@ -199,7 +199,7 @@ function sameIds(before: readonly Cell[], after: readonly Cell[]): readonly Cell
 
 const documents = new WeakMap<Runner, NotebookDocument>();
 
-/** The document of a tab stays while another tab is in front. */
+/** Document of a tab, retained while another tab is active. */
 export function documentOf(around: Around, tab: string, text: string): NotebookDocument {
   const key = around.workspace.runner(tab);
   let found = documents.get(key);

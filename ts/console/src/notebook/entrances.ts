@@ -1,4 +1,4 @@
-/** The ways to a notebook: a new one, one of a file, one of what has been run. */
+/** Creates notebooks: an empty one, one from a file, one from the log. */
 import { showFailure, showToast } from '../page/notices.js';
 import { saveFile } from '../ui/files.js';
 import { openPage } from '../page/pages.js';
@@ -11,12 +11,12 @@ export function create(workspace: Workspace): void {
   add(workspace, [{ kind: 'sql', id: newId(), name: 'cell_1', text: '', view: 'grid' }]);
 }
 
-/** A grid without cells, refreshed when its tables change. */
+/** Creates a grid without cells, refreshed when its tables change. */
 export function createDashboard(workspace: Workspace): void {
   add(workspace, [], { name: 'Dashboard', layout: 'grid', refresh: 'changes' });
 }
 
-/** Each statement that ran to its end once, the oldest first. */
+/** Creates a notebook with each completed statement once, oldest first. */
 export function fromLog(workspace: Workspace, log = workspace.log()): void {
   const done = log.filter(({ run }) => run.state === 'done');
   const texts = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MAX_CELLS);
@@ -46,7 +46,7 @@ function add(
   workspace.addNotebook(`${name} ${numbers}`, text, spec);
 }
 
-/** Opens a file that the user chooses; nothing of it runs. */
+/** Opens a file that the user selects; nothing in it runs. */
 export function open(workspace: Workspace): void {
   const input = document.createElement('input');
   input.type = 'file';
@@ -84,7 +84,7 @@ export function sentence(message: string): string {
   return /[.:]$/.test(text) ? text : `${text}.`;
 }
 
-/** Offers the notebook as a file. */
+/** Offers the notebook as a file download. */
 export function exportFile({ title, draft }: Pick<Tab, 'title' | 'draft'>): void {
   const name = title.replace(/[^\p{L}\p{N}._ -]+/gu, '_').trim() || 'notebook';
   saveFile(`${name}.md`, 'text/markdown', draft);

@@ -1,4 +1,4 @@
-/** The code of notebooks is loaded when it is first used. */
+/** Loads the code of notebooks on first use. */
 import { showFailure } from '../page/notices.js';
 import type * as Entrances from './entrances.js';
 

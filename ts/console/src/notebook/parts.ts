@@ -1,4 +1,4 @@
-/** What the parts of a notebook share. */
+/** Types and helpers shared by the notebook's components. */
 import { announce } from '../page/notices.js';
 import type { Tab } from '../state/tab.js';
 import type { Keeper } from '../kept/keeper.js';
@@ -16,9 +16,9 @@ export interface NotebookParts {
   readonly tab: Tab;
   readonly document: NotebookDocument;
   readonly refresher: Refresher;
-  /** What the server has of it. */
+  /** Its version saved on the server. */
   readonly keeper: Keeper;
-  /** The cell that fills the notebook, if one does. */
+  /** The maximised cell, if any. */
   readonly maximised: () => string | undefined;
   readonly maximise: (id: string | undefined) => void;
 }
@@ -27,7 +27,7 @@ export interface CellProps<Of extends Cell = Cell> extends NotebookParts {
   readonly cell: Of;
 }
 
-/** Moves a cell by so many places; the focus stays on it. */
+/** Moves a cell by `step` positions; the focus stays on it. */
 export function move({ document: doc }: NotebookParts, id: string, step: number): void {
   const { cells } = doc.notebook();
   const at = cells.findIndex((cell) => cell.id === id);

@@ -1,4 +1,7 @@
-/** Whether the notebook in front is presented, as the address says: a link can ask for it. */
+/**
+ * Whether the active notebook is presented, according to the address, so that a link can request
+ * it.
+ */
 import { createSignal } from 'solid-js';
 
 const NAME = 'present';

@@ -1,7 +1,7 @@
 /**
- * Keeps the cells in view up to date: by an interval, or when their tables change. A page that is
- * hidden asks nothing; while the server is away one cell asks for all; what only reads is run
- * alone, and a cell that is still being asked for is not asked for again.
+ * Refreshes visible cells: at an interval, or when their tables change. A hidden page requests
+ * nothing. While the server is unreachable, one cell retries for all. Only statements that only
+ * read are refreshed. A cell with a pending request is not requested again.
  */
 import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from 'solid-js';
 import { PARTS, type Range } from '../chart/decimate.js';
@@ -16,11 +16,11 @@ import { watchTables } from './table-watch.js';
 import { timeOf } from '../cells/times.js';
 import { signal } from '../model/signal.js';
 
-/** Typing a value asks once. */
+/** Delay that combines the key presses of a typed value into one request. */
 const SETTLED_MS = 250;
-/** A table that changes all the time has its cells asked for so often. */
+/** Minimum interval between refreshes for a table that changes continuously. */
 const MIN_INTERVAL_MS = 1000;
-/** An answer that takes longer is reported. */
+/** A response that takes longer is reported. */
 const SLOW_MS = 10_000;
 
 type RefreshState =
@@ -31,14 +31,14 @@ type RefreshState =
 export class Refresher {
   readonly #state = signal<RefreshState>({ kind: 'off' });
   readonly state: Accessor<RefreshState> = this.#state;
-  /** Whether the range is a part that was chosen in a chart. */
+  /** Whether the range was selected in a chart. */
   readonly isZoomed: Accessor<boolean> = () => this.#before() !== undefined;
   readonly #document: NotebookDocument;
   readonly #visible = new Set<string>();
   readonly #elements = new Map<Element, string>();
   readonly #observer: IntersectionObserver;
   readonly #asking = new Map<string, { readonly abort: AbortController; readonly since: Date }>();
-  /** Cells that are to be asked for when they are seen again. */
+  /** Cells to refresh when they become visible again. */
   readonly #due = new Set<string>();
   readonly #reads = new Map<string, boolean>();
   readonly #before = signal<{ readonly range: TimeRange | undefined } | undefined>(undefined);
@@ -51,7 +51,7 @@ export class Refresher {
     this.#observer = new IntersectionObserver((entries) => this.#seen(entries), {
       rootMargin: '100px',
     });
-    // Rows that a run gave may be cut to the range.
+    // The rows of a run may have to be restricted to the range.
     document_.ran = (cell) => this.#cut(cell);
     onCleanup(() => {
       document_.ran = undefined;
@@ -61,7 +61,7 @@ export class Refresher {
     this.#follow(isApproved);
   }
 
-  /** Tells whether a cell is in view; returns how that ends. */
+  /** Tracks whether a cell is visible; returns a function that ends this. */
   watch(id: string, element: Element): () => void {
     this.#elements.set(element, id);
     this.#observer.observe(element);
@@ -72,7 +72,9 @@ export class Refresher {
     };
   }
 
-  /** Makes a part of a chart's time the range of all cells; nothing brings the one before back. */
+  /**
+   * Makes a time range of a chart the range of all cells; `undefined` restores the previous range.
+   */
   zoom(range: Range | undefined): void {
     const before = this.#before();
     if (range === undefined) {
@@ -89,7 +91,7 @@ export class Refresher {
     this.setRange({ from: text(Math.floor(range.from)), to: text(Math.ceil(range.to)) });
   }
 
-  /** Takes over a range that was chosen by itself. */
+  /** Sets a range that was chosen outside a chart. */
   choose(range: TimeRange | undefined): void {
     this.#before.set(undefined);
     this.setRange(range);
@@ -99,7 +101,7 @@ export class Refresher {
     this.#document.change({ kind: 'settings', patch: { range } });
   }
 
-  /** Asks for all cells in view now. */
+  /** Refreshes all visible cells now. */
   now(): void {
     this.#failures = 0;
     this.#all();
@@ -135,7 +137,7 @@ export class Refresher {
         onCleanup(() => clearInterval(timer));
       }
     });
-    // Other values give other rows, in cells that have some.
+    // Changed values return other rows, in cells that have rows.
     const values = createMemo(() => JSON.stringify([notebook().range, notebook().variables]));
     createEffect(
       on(
@@ -210,12 +212,12 @@ export class Refresher {
     }
   }
 
-  /** Asks for a cell that is in view; another one is asked for when it is seen. */
+  /** Refreshes a visible cell; others are refreshed when they become visible. */
   #want(cell: SqlCell, reason?: 'values'): void {
     const { id } = cell;
     const run = this.#document.run(id);
     const state = run.runner.run()?.state;
-    // What never ran is not begun, and what the user has stopped is not begun again.
+    // A cell that never ran is not started, and one that the user has stopped is not restarted.
     if (run.text() === undefined || state === 'running' || state === 'cancelled') {
       return;
     }
@@ -270,7 +272,7 @@ export class Refresher {
     }
   }
 
-  /** Asks for the part of a chart's rows that the range has. */
+  /** Requests the rows of a chart again if they must be restricted to the range. */
   #cut(cell: SqlCell): void {
     const { statement } = compose(this.#document.asRun(), cell.id, Date.now());
     if (statement && this.#texts(cell, statement)[0] !== statement.bound.text) {
@@ -278,7 +280,7 @@ export class Refresher {
     }
   }
 
-  /** Takes over how a cell is shown: a chart has the rows of the range. */
+  /** Called when a cell's view changes: a chart shows only rows in the range. */
   shownAs(id: string): void {
     const cell = this.#document.cell(id);
     if (cell?.kind === 'sql') {
@@ -286,7 +288,7 @@ export class Refresher {
     }
   }
 
-  /** A chart whose statement does not name the range is cut to it. */
+  /** Statements of a cell; a chart that does not use the range itself is restricted to it. */
   #texts(cell: SqlCell, { bound, variables }: CellStatement): readonly string[] {
     const { range } = this.#document.notebook();
     const result = this.#document.run(cell.id).runner.result();
@@ -310,7 +312,7 @@ export class Refresher {
     return reads;
   }
 
-  /** One cell asks again after a while; the others wait for its answer. */
+  /** One cell retries after a delay; the others wait for its response. */
   #lost(): void {
     if (this.#retry !== undefined || !this.#isActive) {
       return;

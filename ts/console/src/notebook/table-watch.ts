@@ -1,27 +1,27 @@
 /**
- * Which of some tables change. The feeds of the first few tell it by themselves; of the others the
- * server is asked once a second, in one statement for all, for the transactions that they show.
+ * Detects which of several tables change. The first few have feeds of changes. For the others, one
+ * statement per second polls the server for their visible transactions.
  */
 import { changes, query, SqlError } from '../api/client.js';
 import type { ServerEvent } from '../api/events.js';
 import { pause, waitAfter } from '../follow/source.js';
 import { literal } from '../sql/names.js';
 
-/** Browsers open six connections to a server, and statements need some. */
+/** Browsers open six connections per server, and statements need some of them. */
 const MAX_FEEDS = 3;
 const ASK_MS = 1000;
-/** What has no transactions, such as a view, counts as changed so often. */
+/** Interval at which anything without transactions, such as a view, counts as changed. */
 const UNKNOWN_MS = 5000;
 const GONE = 410;
 
-/** What is asked of the server. */
+/** Server requests of this module. */
 export interface WatchServer {
   readonly changes: (
     table: string,
     from: string,
     signal: AbortSignal,
   ) => AsyncIterable<ServerEvent>;
-  /** The transaction that each table shows, of those that have one. */
+  /** The visible transaction of each table that has one. */
   readonly transactions: (
     tables: readonly string[],
     signal: AbortSignal,
@@ -40,7 +40,7 @@ const SERVER: WatchServer = {
   },
 };
 
-/** Calls `changed` with each table that may have other rows, until it is not wanted any more. */
+/** Calls `changed` with each table whose rows may have changed, until the signal aborts. */
 export async function watchTables(
   tables: readonly string[],
   changed: (table: string) => void,
@@ -50,13 +50,13 @@ export async function watchTables(
   const asked = new Set(tables.slice(MAX_FEEDS));
   const feeds = tables.slice(0, MAX_FEEDS).map(async (table) => {
     await followFeed(table, changed, signal, server);
-    // The server has no feed of it: it is asked with the others from now on.
+    // The server has no feed for it, so it is polled with the others from now on.
     asked.add(table);
   });
   await Promise.all([...feeds, ask(asked, changed, signal, server)]);
 }
 
-/** Until it is not wanted any more, or the server refuses the feed. */
+/** Runs until the signal aborts or the server refuses the feed. */
 async function followFeed(
   table: string,
   changed: (table: string) => void,
@@ -71,7 +71,7 @@ async function followFeed(
       for await (const event of server.changes(table, position, signal)) {
         position = event.id ?? position;
         if (failures > 0 && position === 'now') {
-          // What happened since the feed before it ended is not known.
+          // Changes since the end of the previous feed are unknown.
           changed(table);
         }
         failures = 0;

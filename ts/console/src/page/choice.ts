@@ -1,7 +1,7 @@
-/** A choice that is kept in the browser, over reloads. */
+/** A choice that is stored in the browser and survives reloads. */
 import { createSignal, type Accessor } from 'solid-js';
 
-/** One of some values; the first until another is chosen. */
+/** One of several values; the first is the default. */
 export function keptChoice<Value extends string>(
   key: string,
   values: readonly [Value, ...Value[]],
@@ -13,7 +13,7 @@ export function keptChoice<Value extends string>(
     try {
       localStorage.setItem(key, next);
     } catch {
-      // Switched off: it holds until the page goes.
+      // Storage is disabled: the choice lasts until the page is closed.
     }
   };
   return [choice, choose];

@@ -1,6 +1,6 @@
-/** Files for the server: those that wait for the import page, and whether one is being sent. */
+/** Files to import: those waiting for the import page, and whether an import is running. */
 import { signal } from '../model/signal.js';
 
 export const importing = signal(false);
-/** Files that were dropped somewhere on the page, until the import page takes them. */
+/** Files dropped anywhere on the page, until the import page takes them. */
 export const dropped = signal<readonly File[]>([]);

@@ -1,11 +1,11 @@
-/** One line for screen readers, and the toasts that all users see. */
+/** A live region for screen readers, and toasts for all users. */
 import { createSignal } from 'solid-js';
 import { messageOf } from '../model/message.js';
 
 const [spoken, setSpoken] = createSignal('');
 export { spoken };
 
-/** Says a sentence through the live region. */
+/** Announces a sentence through the live region. */
 export function announce(sentence: string): void {
   setSpoken('');
   queueMicrotask(() => setSpoken(sentence));
@@ -13,7 +13,7 @@ export function announce(sentence: string): void {
 
 export interface Toast {
   readonly text: string;
-  /** What is under way stays until something takes its place, what failed until it is dismissed. */
+  /** A `running` toast stays until it is replaced, a `failed` one until it is dismissed. */
   readonly state?: 'running' | 'failed';
   readonly action?: { readonly label: string; readonly run: () => void };
 }
@@ -24,14 +24,14 @@ export { toast };
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Shows one line with at most one action; it goes by itself. */
+/** Shows one line with at most one action; it disappears by itself. */
 export function showToast(next: Toast): void {
   setToast(next);
   announce(next.text);
   holdToast(false);
 }
 
-/** Says why something did not work. */
+/** Shows why something failed. */
 export function showFailure(cause: unknown): void {
   showToast({ text: messageOf(cause), state: 'failed' });
 }

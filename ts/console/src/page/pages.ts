@@ -1,6 +1,6 @@
 /**
- * Which page is in front. The address keeps it behind the `#`, so that back, reload and bookmarks
- * work; a page may name one thing behind a slash: `#tables/trades`.
+ * The active page. It is in the fragment of the address, so that back, reload and bookmarks work. A
+ * page may name one object after a slash: `#tables/trades`.
  */
 import { createSignal } from 'solid-js';
 
@@ -18,9 +18,9 @@ export type PageName = (typeof PAGES)[number];
 
 interface Spot {
   readonly page: PageName;
-  /** What the page shows, where it shows one thing of many; otherwise empty. */
+  /** The object that the page shows, if it shows one of many; otherwise empty. */
   readonly subject: string;
-  /** Whether the address names the page, rather than the page being the first by default. */
+  /** Whether the address names the page, or the page is the default. */
   readonly isNamed: boolean;
 }
 
@@ -29,7 +29,7 @@ export { spot };
 
 addEventListener('hashchange', () => setSpot(spotOf(location.hash)));
 
-/** The page an address means; anything else after a `#` belongs to the workspace. */
+/** The page that a fragment names; any other fragment belongs to the workspace. */
 function spotOf(hash: string): Spot {
   const [name = '', ...rest] = hash.replace(/^#/, '').split('/');
   const page = PAGES.find((known) => known === name);
@@ -43,13 +43,13 @@ export function addressOf(page: PageName, subject = ''): string {
   return subject === '' ? `#${page}` : `#${page}/${encodeURIComponent(subject)}`;
 }
 
-/** Brings a page to the front. */
+/** Activates a page. */
 export function openPage(page: PageName, subject = ''): void {
   location.hash = addressOf(page, subject);
   setSpot(spotOf(location.hash));
 }
 
-/** Brings a page to the front, unless the address names one that is not in front yet. */
+/** Activates a page, unless the address names one that is not active yet. */
 export function openFirst(page: PageName): void {
   if (!spotOf(location.hash).isNamed) {
     openPage(page);

@@ -1,15 +1,15 @@
-/** The question that the user is asked before something is destroyed; a dialog shows it. */
+/** The confirmation that the user is asked for before something is destroyed; a dialog shows it. */
 import { createSignal } from 'solid-js';
 
 export interface Question {
-  /** The question itself: `Drop the table trades?` */
+  /** The question: `Drop the table trades?` */
   readonly title: string;
-  /** What is lost, with its size. */
+  /** What will be lost, with its size. */
   readonly text: string;
   readonly statement?: string;
   readonly keep: string;
   readonly destroy: string;
-  /** A text that must be typed first; for large things. */
+  /** Text that must be typed first; for large objects. */
   readonly typed?: string;
 }
 
@@ -20,13 +20,13 @@ interface Asked extends Question {
 const [asked, setAsked] = createSignal<Asked>();
 export { asked };
 
-/** Resolves to whether the user is sure; closing the dialog means no. */
+/** Resolves to whether the user confirmed; closing the dialog means no. */
 export function confirmed(question: Question): Promise<boolean> {
   answer(false);
   return new Promise((resolve) => setAsked({ ...question, answer: resolve }));
 }
 
-/** Ends the question with what the user said. */
+/** Closes the question with the user's answer. */
 export function answer(isSure: boolean): void {
   const question = asked();
   setAsked(undefined);

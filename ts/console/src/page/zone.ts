@@ -1,4 +1,4 @@
-/** In which time zone times are shown. */
+/** Time zone in which times are shown. */
 import type { Zone } from '../model/format.js';
 import { keptChoice } from './choice.js';
 

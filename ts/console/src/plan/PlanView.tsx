@@ -1,4 +1,4 @@
-/** How a statement runs: its operators as a tree, and where it was measured, rows and times. */
+/** Query plan: the operators as a tree, with row counts and times if they were measured. */
 import { createMemo, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { duration, grouped } from '../model/format.js';
 import { copy } from '../ui/clipboard.js';
@@ -130,7 +130,7 @@ function moveInTree(event: KeyboardEvent): void {
   }
 }
 
-/** The whole of an operator, with every figure that was taken of it. */
+/** Full description of an operator, with all its measurements. */
 function detailOf(node: PlanNode): string {
   const figures = node.metrics.map(({ name, value }) => `${name}: ${value}`);
   return [node.detail, ...figures].filter((line) => line !== '').join('\n');

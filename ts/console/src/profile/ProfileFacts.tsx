@@ -1,4 +1,4 @@
-/** What a column holds: counts, ends, distribution, frequent values. */
+/** Profile of a column: counts, range, distribution, frequent values. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { Bin, Profile } from '../model/profile.js';
@@ -66,7 +66,7 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
   );
 }
 
-/** A bar that counts anything is seen. */
+/** A bar with any count is visible. */
 function barHeight(count: number, most: number): number {
   return count === 0 ? 0 : Math.max(1, (32 * count) / most);
 }

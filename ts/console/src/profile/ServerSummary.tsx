@@ -1,4 +1,4 @@
-/** What all rows of a column hold, as the server says; asked while it is shown. */
+/** Profile of a column over all rows, computed by the server while it is shown. */
 import '../styles/profile.css';
 import { createEffect, createSignal, on, onCleanup, Show, type JSX } from 'solid-js';
 import { aborted } from '../api/client.js';
@@ -11,7 +11,7 @@ import { messageOf } from '../model/message.js';
 interface ServerSummaryProps {
   readonly column: ProfiledColumn;
   readonly rows: Rows;
-  /** Waits for its turn, and says when it is over. */
+  /** Waits for a slot in the queue; returns a function that releases it. */
   readonly turn?: (signal: AbortSignal) => Promise<() => void>;
 }
 

@@ -1,11 +1,11 @@
-/** All columns of a table, each with what the server says of its rows, one after the other. */
+/** Profiles of all columns of a table, requested one after the other. */
 import '../styles/profile.css';
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { ServerSummary } from './ServerSummary.js';
 import { rowsOfTable, type ProfiledColumn } from './questions.js';
 import { turns } from './turns.js';
 
-/** So many columns are asked about at once; the others when they are wanted. */
+/** Number of columns to profile at first, and each time more are requested. */
 const STEP = 24;
 
 export default function TableSummary(props: {
@@ -15,7 +15,7 @@ export default function TableSummary(props: {
   const [most, setMost] = createSignal(STEP);
   const [asked, setAsked] = createSignal(new Date());
   const turn = turns();
-  // A commit reads the columns anew; the same ones are not asked about again.
+  // A commit reloads the columns; unchanged ones are not profiled again.
   const columns = createMemo(
     () => props.columns.map(({ name, type }) => ({ name, type })),
     undefined,

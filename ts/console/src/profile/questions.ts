@@ -1,6 +1,6 @@
 /**
- * What is asked of the server for the summary of a column, and what its answers say. Names are
- * quoted; of values, only numbers that are written here go back into a statement.
+ * Queries for the profile of a column, and the parsing of their results. Names are quoted; the only
+ * values put back into a statement are numbers formatted here.
  */
 import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
 import { grouped } from '../model/format.js';
@@ -8,13 +8,13 @@ import type { Bin, Profile } from '../model/profile.js';
 import { familyOf, isNumeric } from '../model/types.js';
 import { identifier } from '../sql/names.js';
 
-/** Rows that are summed up. */
+/** Rows to profile. */
 export interface Rows {
-  /** What follows FROM. */
+  /** Text to follow FROM. */
   readonly from: string;
-  /** So many of them, where all take too long. */
+  /** Text to follow FROM for a part of the rows, if all of them take too long. */
   readonly part: string;
-  /** Which these are. */
+  /** Description of this part. */
   readonly partName: string;
 }
 
@@ -26,7 +26,7 @@ export interface ProfiledColumn {
 const PART = 1_000_000;
 const BINS = 24;
 const MAX_FREQUENT = 5;
-/** Of a long text its beginning is shown. */
+/** Longer strings are truncated. */
 const MAX_TEXT_LENGTH = 120;
 
 export function rowsOfTable(name: string): Rows {
@@ -43,14 +43,14 @@ export function rowsOfQuery(statement: string): Rows {
   };
 }
 
-/** What the facts of a column say, and by which ends its values can be counted in parts. */
+/** Profile of a column so far, and the range over which its distribution can be counted. */
 export interface Facts {
   readonly profile: Profile;
   readonly low: number | undefined;
   readonly high: number | undefined;
 }
 
-/** One row: how many, how many are null, the ends and the mean of those that have them. */
+/** One row: number of rows, number of values that are not null, and their range and mean. */
 export function factsQuery({ name, type }: ProfiledColumn, from: string): string {
   const column = identifier(name);
   const family = familyOf(type);
@@ -97,14 +97,14 @@ export function factsOf(answer: Answer): Facts {
   };
 }
 
-/** How many values there are; of arrays, bytes and two values there is no count. */
+/** Number of distinct values; not counted for arrays, binary values and booleans. */
 export function distinctQuery({ name, type }: ProfiledColumn, from: string): string | undefined {
   return ['array', 'binary', 'boolean'].includes(familyOf(type))
     ? undefined
     : `SELECT count_distinct(${identifier(name)}) AS n FROM ${from}`;
 }
 
-/** The counts of equal parts between the ends, or of the most frequent values. */
+/** Counts in equal divisions of the range, or counts of the most frequent values. */
 export function shapeQuery(column: ProfiledColumn, facts: Facts, from: string): string | undefined {
   const { name, type } = column;
   const value = identifier(name);
@@ -128,7 +128,7 @@ export function shapeQuery(column: ProfiledColumn, facts: Facts, from: string): 
   return `SELECT ${bucket} AS part, count() AS n ${known} GROUP BY 1`;
 }
 
-/** The profile with the answer to `shapeQuery`. */
+/** Adds the result of `shapeQuery` to the profile. */
 export function shaped({ profile, low, high }: Facts, type: string, answer: Answer): Profile {
   if (low !== undefined && high !== undefined) {
     const parts = recordsOf(answer).map(
@@ -140,7 +140,7 @@ export function shaped({ profile, low, high }: Facts, type: string, answer: Answ
     text: String(cell('value')),
     count: Number(cell('n')),
   }));
-  // Where every value is another one, none is frequent.
+  // If all values are distinct, none is frequent.
   return { ...profile, frequent: (frequent[0]?.count ?? 0) > 1 ? frequent : [] };
 }
 
@@ -153,7 +153,8 @@ function binsOf(
   const width = (high - low) / BINS;
   const counts = Array<number>(BINS).fill(0);
   for (const [part, count] of parts) {
-    // The greatest value is in a part of its own, and rounding may put the least before the first.
+    // The largest value is in a bucket of its own, and rounding may put the smallest before the
+    // first.
     const at = Math.min(BINS, Math.max(1, part)) - 1;
     counts[at] = (counts[at] ?? 0) + count;
   }

@@ -1,4 +1,4 @@
-/** The summary of one column, asked of the server step by step while it is shown. */
+/** Profile of one column, requested from the server in steps while it is shown. */
 import { aborted, query, SqlError } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
 import type { Profile } from '../model/profile.js';
@@ -14,16 +14,16 @@ import {
 
 export interface ColumnSummary {
   readonly profile: Profile;
-  /** Which rows it is of, where it is not of all. */
+  /** Which rows it covers, if not all. */
   readonly partName?: string;
-  /** What could not be found out in time. */
+  /** Facts that could not be computed in time. */
   readonly missing: readonly string[];
   readonly isWhole: boolean;
 }
 
-/** Each question may take so long on the server. */
+/** Time limit per query on the server. */
 const TIMEOUT_MS = 10_000;
-/** Values that are counted exactly cost memory as well. */
+/** Exact distinct counts also use memory. */
 const DISTINCT_TIMEOUT_MS = 4000;
 
 type Ask = (statement: string, timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
@@ -31,7 +31,7 @@ type Ask = (statement: string, timeoutMs: number, signal: AbortSignal) => Promis
 const askServer: Ask = async (statement, timeoutMs, signal) =>
   await query(statement, { timeoutMs, signal });
 
-/** Yields what is known, more each time. Throws what the server says against the first question. */
+/** Yields the profile as it grows. Throws the server's error for the first query. */
 export async function* summarize(
   column: ProfiledColumn,
   rows: Rows,
@@ -72,7 +72,7 @@ export async function* summarize(
   yield known(true);
 }
 
-/** The answer, or nothing where the server's limits or the question's do not allow it. */
+/** The result; `undefined` if it exceeds a limit of the server or of the query. */
 async function inTime(
   ask: () => Promise<Answer>,
   name: string,
@@ -89,7 +89,7 @@ async function inTime(
   }
 }
 
-/** Whether it was too much work, of time or of memory; with fewer rows it may be done. */
+/** Whether it took too much time or memory; fewer rows may succeed. */
 function isLimit(cause: unknown): boolean {
   return cause instanceof SqlError && /timeout|limit|memory/i.test(cause.message);
 }

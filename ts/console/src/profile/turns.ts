@@ -1,4 +1,4 @@
-/** One after the other, in the order in which they come. */
+/** A queue that runs work one at a time, in the order of arrival. */
 export function turns(): (signal: AbortSignal) => Promise<() => void> {
   let last: Promise<void> = Promise.resolve();
   return async (signal) => {
@@ -6,7 +6,7 @@ export function turns(): (signal: AbortSignal) => Promise<() => void> {
     let over = (): void => undefined;
     const own = new Promise<void>((resolve) => (over = resolve));
     last = before.then(() => own);
-    // One that is not wanted any more does not hold up the next.
+    // Aborted work does not block the next.
     signal.addEventListener('abort', over, { once: true });
     await before;
     return over;

@@ -1,4 +1,4 @@
-/** What runs on the server now, for whom and since when; any of it can be cancelled. */
+/** Queries that run on the server, with user and start time; each can be cancelled. */
 import { createSignal, Show, type JSX } from 'solid-js';
 import { duration } from '../model/format.js';
 import { announce, showFailure } from '../page/notices.js';

@@ -1,4 +1,4 @@
-/** What the server is called, with its role and colour; who may change that finds a button. */
+/** Name, role and colour of the server; authorized users get a button that edits them. */
 import { createEffect, createResource, createSignal, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField, type FieldSpec } from '../dialogs/FormField.js';
@@ -71,7 +71,7 @@ function preferenceOf(server: Server, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** With the choice that others made, where it is another one. */
+/** Adds a custom value that another client has set. */
 function withOwn(choices: Choices, own: string): Choices {
   return choices.some(([value]) => value === own) ? choices : [...choices, [own, own]];
 }

@@ -1,4 +1,7 @@
-/** The schema tree: tables by kind, their columns on demand. One tab stop, moved by arrow keys. */
+/**
+ * Schema tree: tables by kind, with their columns on demand. It has one tab stop, moved by arrow
+ * keys.
+ */
 import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { approximate, grouped } from '../model/format.js';

@@ -1,4 +1,4 @@
-/** What can be done with a table of the tree. */
+/** Actions on a table of the tree. */
 import { EXPORT_FORMATS, FORMAT_NAMES, query } from '../api/client.js';
 import { showFailure, showToast } from '../page/notices.js';
 import { askToDrop } from '../dialogs/ask-to-drop.js';

@@ -1,4 +1,4 @@
-/** The tree as the flat list of rows that is on screen. */
+/** The tree as the flat list of its visible rows. */
 import { type Loading, readyOf } from '../state/loading.js';
 import { ageText, freshnessOf, lagText, STATE_WORDS, stateText } from '../model/views.js';
 import type { ColumnEntry, TableEntry } from '../model/schema.js';
@@ -9,7 +9,7 @@ export type TreeRow =
       readonly id: string;
       readonly name: string;
       readonly count: number;
-      /** Members that do not follow their base any more. */
+      /** Number of members that no longer follow their base table. */
       readonly invalid: number;
       readonly open: boolean;
     }
@@ -43,7 +43,7 @@ const GROUPS = [
   { kind: 'view', name: 'Views' },
 ] as const;
 
-/** `closed` holds the groups that were shut, `opened` the tables that were opened. */
+/** `closed` contains the collapsed groups, `opened` the expanded tables. */
 export function treeRows(
   tables: readonly TableEntry[],
   columns: Columns,
@@ -80,7 +80,7 @@ function matches(table: TableEntry, columns: Columns, wanted: string): boolean {
   return columnsOf(table, columns).some(({ name }) => name.toLowerCase().includes(wanted));
 }
 
-/** By its name, or by the word beside it in the tree. */
+/** Matches the name, or the state shown beside it in the tree. */
 function isMeant({ name, suspended, view }: TableEntry, wanted: string): boolean {
   return (
     name.toLowerCase().includes(wanted) ||
@@ -123,7 +123,7 @@ function pushTable(
   }
 }
 
-/** Where a view comes from and how it fares stand before its columns. */
+/** The base and the state of a view precede its columns. */
 function pushFacts(rows: TreeRow[], id: string, { view }: TableEntry): void {
   if (!view) {
     return;

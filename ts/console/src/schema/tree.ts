@@ -1,4 +1,4 @@
-/** The tree's state: what is open, what is selected, where a key leads. */
+/** State of the tree: expanded rows, selection, and key navigation. */
 import { createComputed, createMemo, createSignal, type Accessor } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
 import { quoted } from '../sql/names.js';
@@ -17,7 +17,7 @@ export class TreeState {
     const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
     const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
     const [current, setCurrent] = createSignal('');
-    // Rows keep their identity by id, and so their elements, and so the focus.
+    // Rows with the same id stay the same object, which preserves their elements and the focus.
     const [kept, setKept] = createStore<{ rows: TreeRow[] }>({ rows: [] });
     createComputed(() => {
       const rows = treeRows(schema.known, schema.columns(), opened(), closed(), filter());
@@ -45,7 +45,7 @@ export class TreeState {
     return this.rows().find((row) => row.id === this.selected());
   }
 
-  /** Opens or shuts a row; a column goes into the text. */
+  /** Expands or collapses a row; a column is inserted into the editor. */
   activate(row: TreeRow): void {
     if (row.kind === 'column') {
       editor()?.insert(quoted(row.column.name));
@@ -54,7 +54,10 @@ export class TreeState {
     }
   }
 
-  /** The row a key leads to, opened or shut on the way; nothing when the key is none of ours. */
+  /**
+   * Returns the row that a key leads to, and expands or collapses rows on the way; `undefined` for
+   * other keys.
+   */
   move(key: string): string | undefined {
     const rows = this.rows();
     const index = rows.findIndex((row) => row.id === this.selected());

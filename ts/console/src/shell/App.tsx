@@ -1,4 +1,4 @@
-/** The frame of the page: rail, schema, workspace, status; and the keys that work everywhere. */
+/** Frame of the page: rail, schema, workspace, status bar; and the global keys. */
 import {
   createEffect,
   createMemo,
@@ -65,7 +65,7 @@ export function App(props: { session: Session }): JSX.Element {
     document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
   });
 
-  // A visitor with a link stays on its page; a page without tables and drafts begins with a start.
+  // A visitor with a link stays on its page; without tables and drafts, the start page opens first.
   createEffect(() => {
     if (isEmpty(session) && session.workspace.isUntouched && !spot().isNamed) {
       openFirst('start');
@@ -78,7 +78,7 @@ export function App(props: { session: Session }): JSX.Element {
       classList={{
         'drawer-open': drawer(),
         dropping: dropping(),
-        // The people of this page take the place of the tables.
+        // On the access page, the list of users replaces the list of tables.
         'without-side': spot().page === 'access',
       }}
     >
@@ -86,7 +86,7 @@ export function App(props: { session: Session }): JSX.Element {
       <Rail session={session} drawer={drawer()} setDrawer={setDrawer} help={() => setHelp(true)} />
       <SchemaPanel session={session} onOpened={() => setDrawer(false)} />
       <main class="main">
-        {/* Stays behind other pages: results, scroll places and the editor's history with it. */}
+        {/* Stays mounted, to preserve results, scroll positions and the editor's history. */}
         <div class="workspace-page" hidden={spot().page !== 'sql'}>
           <h1 class="visually-hidden">SQL workspace</h1>
           <WorkspaceView session={session} palette={() => setPalette(true)} />
@@ -110,7 +110,7 @@ export function App(props: { session: Session }): JSX.Element {
   );
 }
 
-/** Whether there are users to be seen is asked for each who signs in. */
+/** After each sign-in, checks whether this user may list users. */
 function knowUsers(session: Session): void {
   const isSignedIn = createMemo(
     () => session.server.hasUsers && session.schema.tables().state === 'ready',
@@ -118,7 +118,7 @@ function knowUsers(session: Session): void {
   createEffect(() => isSignedIn() && void session.server.askForUsers());
 }
 
-/** Says that any client may use this server. */
+/** Warns that any client may use this server. */
 function OpenServer(props: { session: Session }): JSX.Element {
   return (
     <Show when={props.session.server.settings()?.config['security.insecure.public'] === true}>
@@ -213,7 +213,7 @@ function Rail(props: {
   );
 }
 
-/** What concerns every page. */
+/** Buttons that concern every page. */
 function PageButtons(props: { help: () => void }): JSX.Element {
   return (
     <ul>
@@ -236,7 +236,7 @@ function PageButtons(props: { help: () => void }): JSX.Element {
   );
 }
 
-/** The first steps are offered while there is nothing else to look at. */
+/** The start page is offered only while there is nothing else to show. */
 function isOffered({ page }: Entry, session: Session): boolean {
   if (page === 'access') {
     return session.server.listsUsers();

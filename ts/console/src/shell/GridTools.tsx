@@ -1,4 +1,4 @@
-/** The result bar's controls that act on rows: filter the loaded ones, copy or export them. */
+/** Controls of the result bar for rows: filter the loaded ones, copy or export them. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '../api/client.js';
 import type { GridState } from '../grid/state.js';
@@ -13,7 +13,7 @@ import { Icon, type IconName } from '../ui/icons.js';
 import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
 
 const COPIED_ROWS = 10_000;
-/** Typing goes on while a large result is searched. */
+/** Delay before a filter is applied, so that typing stays smooth in a large result. */
 const FILTER_AFTER_MS = 150;
 
 export function FilterField(props: {
@@ -73,7 +73,7 @@ function shownCount({ order, result }: ShownProps): number {
   return order?.length ?? result.rows.length;
 }
 
-/** The loaded rows as the grid shows them: filtered, in its order of rows and columns. */
+/** Copies the loaded rows as the grid shows them: filtered, with its order of rows and columns. */
 function shownAs(form: CopyForm, { state, result, order }: ShownProps, most: number): string {
   const { columns, rows } = result;
   const places = state.order(columns.length);
@@ -84,7 +84,7 @@ function shownAs(form: CopyForm, { state, result, order }: ShownProps, most: num
   return rowsAs(form, named, taken);
 }
 
-/** Of rows that are read when they come into view, those that came with the result are meant. */
+/** If further rows are loaded on demand, only the loaded ones are copied. */
 function loadedWord({ order, result }: ShownProps): string {
   return result.windows && !order ? 'loaded' : 'shown';
 }
@@ -93,7 +93,7 @@ function rowCount(count: number): string {
   return `${grouped(String(count))} ${count === 1 ? 'row' : 'rows'}`;
 }
 
-/** All rows as the server has them, or those that are loaded, as they are shown. */
+/** Exports all rows from the server, or the loaded ones as shown. */
 export function ExportMenu(props: ShownProps): JSX.Element {
   const items = (): MenuItem[] => [
     ...EXPORT_FORMATS.map((format) => ({

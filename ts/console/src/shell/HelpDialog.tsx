@@ -1,4 +1,4 @@
-/** All shortcuts, in the browser's own modal dialog: it keeps the focus and gives it back. */
+/** All shortcuts, in the browser's modal dialog, which traps the focus and restores it. */
 import { createEffect, For, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { SHORTCUTS } from './shortcuts.js';

@@ -1,4 +1,4 @@
-/** What has been run, the newest first, kept over reloads: with times, and its plan if asked. */
+/** Log of all runs, newest first, retained over reloads: with times and, on request, the plan. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { confirmed } from '../page/questions.js';
 import { duration } from '../model/format.js';
@@ -107,7 +107,7 @@ function Entry(props: { tabs: Tabs; entry: LogEntry }): JSX.Element {
   );
 }
 
-/** Of an entry of today the time, of an earlier one its day as well. */
+/** Time of an entry; entries of earlier days include the date. */
 function timeText(at: Date): string {
   const time = at.toTimeString().slice(0, 8);
   const day = `${at.getMonth() + 1}-${at.getDate()}`;

@@ -1,4 +1,4 @@
-/** The page in front, where it is not the workspace. Each comes when it is first looked at. */
+/** The active page, if it is not the workspace. Each page is loaded on first use. */
 import { lazy, Match, Suspense, Switch, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { spot } from '../page/pages.js';

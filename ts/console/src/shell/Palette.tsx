@@ -1,4 +1,4 @@
-/** The command palette: type a part of a name, Enter does it. */
+/** Command palette: type part of a name and press Enter to run it. */
 import { createMemo, createSignal, For, on, onMount, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import { commandsOf, type Command } from './commands.js';
@@ -14,7 +14,7 @@ interface PaletteProps {
 
 export default function Palette(props: PaletteProps): JSX.Element {
   let dialog!: HTMLDialogElement;
-  // The list stays while it is shown, but for what this user turns out to be offered.
+  // The list does not change while it is shown, except when the user's permissions become known.
   const all = createMemo(
     on(
       () => props.session.server.listsUsers(),
@@ -137,7 +137,7 @@ function Foot(): JSX.Element {
   );
 }
 
-/** Of each group the first few that have every typed word; those that begin with it first. */
+/** The first few matches per group that contain every typed word; prefix matches come first. */
 function matching(all: readonly Command[], wanted: string): Command[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   const hits = all
@@ -161,7 +161,7 @@ function matching(all: readonly Command[], wanted: string): Command[] {
   return order.flatMap((group) => groups.get(group) ?? []);
 }
 
-/** The first typed word is underlined in place. */
+/** Underlines the first typed word. */
 function Marked(props: { text: string; wanted: string }): JSX.Element {
   const at = createMemo(() => {
     const word = props.wanted.trim().toLowerCase().split(/\s+/)[0] ?? '';

@@ -1,4 +1,4 @@
-/** The result: grid, chart or log, with one line that says what the last run did. */
+/** Result pane: grid, chart or log, with a one-line summary of the last run. */
 import {
   createEffect,
   createMemo,
@@ -41,12 +41,12 @@ import { IconButton } from '../ui/IconButton.js';
 const Chart = lazy(() => import('../chart/Chart.js'));
 const PlanView = lazy(() => import('../plan/PlanView.js'));
 
-/** Whether a chart is wanted beside the grid, until someone says otherwise. */
+/** Whether to show a chart beside the grid, until the user chooses otherwise. */
 const BESIDE = 'tidemark.chart-beside';
-/** From this width on, grid and chart can stand side by side. */
+/** Minimum width for grid and chart side by side. */
 const WIDE = '(min-width: 1180px)';
 
-/** Rows from which on a chart opens beside the grid. */
+/** Minimum number of rows for a chart to open beside the grid. */
 const MIN_CHARTED_ROWS = 8;
 
 export function ResultPane(props: { session: Session }): JSX.Element {
@@ -56,7 +56,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const result = createMemo(() => runner().result());
   const views = viewsOf(workspace, () => asOf(result(), runner().revision()));
   const { state, order } = arrangementOf(runner, run, result);
-  // A run without rows takes their place, until the user goes back to the ones before.
+  // The outcome of a run without rows replaces the previous rows, until the user returns to them.
   const [kept, setKept] = createSignal(false);
   createEffect(on(run, (now) => now?.state === 'running' && setKept(false)));
   const isRowless = (): boolean => {
@@ -127,7 +127,7 @@ function FollowButton(props: { tabs: Tabs; result: Result }): JSX.Element {
   );
 }
 
-/** What the user made of the grid of a tab, and which rows it shows in which order. */
+/** The user's arrangement of a tab's grid, and the resulting order of rows. */
 function arrangementOf(
   runner: () => Runner,
   run: () => Run | undefined,
@@ -137,7 +137,7 @@ function arrangementOf(
   createEffect(() => state().adopt(result()?.columns ?? []));
   const order = createMemo((): RowOrder => {
     const shown = asOf(result(), runner().revision());
-    // While rows arrive they are shown as they come.
+    // While rows arrive, they are shown in their original order.
     if (!shown || run()?.state === 'running') {
       return undefined;
     }
@@ -154,7 +154,10 @@ interface Views {
   readonly press: (view: ResultView) => void;
 }
 
-/** Grid and chart side by side where there is room and a time to draw by, else one of the four. */
+/**
+ * Grid and chart side by side if they fit and there is a time column, otherwise one of the four
+ * views.
+ */
 function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
   const wide = useMedia(WIDE);
   const [besides, choose] = keptChoice(BESIDE, ['yes', 'no']);
@@ -166,7 +169,7 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
   const view = (): ResultView => workspace.view();
   const setView = (next: ResultView): void => workspace.setView(next);
   const isAlone = (): boolean => view() === 'plan' || view() === 'log';
-  // A few rows are read in the grid; a chart of them is drawn when it is asked for.
+  // For a few rows the grid is enough; a chart is drawn on request.
   const mayBeBoth = (): boolean =>
     wide() && isTimed() && !isAlone() && (result()?.rows.length ?? 0) >= MIN_CHARTED_ROWS;
   const both = (): boolean => beside() && mayBeBoth();
@@ -179,7 +182,7 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
       if (pressed === 'plan' || pressed === 'log') {
         setView(view() === pressed ? 'grid' : pressed);
       } else if (both()) {
-        // Of two views, the pressed one goes.
+        // With both views visible, pressing one hides it.
         setBeside(false);
         setView(pressed === 'grid' ? 'chart' : 'grid');
       } else if (mayBeBoth() && view() !== pressed) {
@@ -222,13 +225,13 @@ interface RowsProps {
   readonly state: GridState;
   readonly order: RowOrder;
   readonly running: boolean;
-  /** Where the rows are those of an earlier page. */
+  /** Set if the rows come from before a reload. */
   readonly earlier: EarlierResult | undefined;
 }
 
 const NO_OPTIONS = {};
 
-/** The rows of a query of annotations, with the values of the tab's parameters. */
+/** Rows of an annotation query, with the values of the tab's parameters. */
 async function annotated(session: Session, text: string, signal: AbortSignal) {
   const [{ annotate }, { bind }] = await Promise.all([
     import('../chart/annotations.js'),
@@ -289,7 +292,7 @@ function Summary(props: {
 }): JSX.Element {
   const rows = createMemo(() => asOf(props.result, props.revision)?.rows.length ?? 0);
   const elapsedSeconds = useElapsedSeconds(() => props.run);
-  // Rows that are read when they come into view are not missed.
+  // Rows that are loaded on demand do not count as missing.
   const isUnread = (): boolean =>
     props.run?.state === 'done' &&
     props.run.hasRows &&
@@ -323,7 +326,7 @@ function Summary(props: {
   );
 }
 
-/** Whole seconds that a statement has been running; 0 when none runs. */
+/** Whole seconds since the running statement began; 0 if none runs. */
 function useElapsedSeconds(run: () => Run | undefined): () => number {
   const [seconds, setSeconds] = createSignal(0);
   createEffect(() => {
@@ -348,7 +351,7 @@ function stateText(run: Run, rows: number): string {
   return run.hasRows ? `${word}, ${rowsText(rows)} so far` : word;
 }
 
-/** Which of the rows are in the page. */
+/** Which of the rows are loaded. */
 function shownText(result: Result | undefined, count: number): string {
   const skipped = result?.skipped ?? 0;
   return skipped === 0
@@ -391,7 +394,7 @@ function GridOrNothing(props: RowsProps): JSX.Element {
   );
 }
 
-/** Says of which time rows are that were there before the page was loaded. */
+/** Tells when rows from before a reload were read. */
 function OfBefore(props: { statements: Statements; earlier: EarlierResult }): JSX.Element {
   const text = (): string => {
     const { at, total, result } = props.earlier;
@@ -435,7 +438,7 @@ function NoResult(props: { run: Run | undefined; workspace: Workspace }): JSX.El
   );
 }
 
-/** What a run did that left no rows: it failed, or it was no query. */
+/** Outcome of a run without rows: an error, or a statement that returns none. */
 function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => void }): JSX.Element {
   const failure = createMemo(() => props.run?.failure);
   const excerpt = createMemo(() => errorExcerpt(props.run));
@@ -480,7 +483,7 @@ function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => vo
   );
 }
 
-/** The line of the statement that the server pointed at, and a caret under the place. */
+/** The line with the server's error position, and a caret below the position. */
 function errorExcerpt(run: Run | undefined): { line: string; caret: string } | undefined {
   const offset = run?.failure?.offset;
   if (!run || offset === undefined) {

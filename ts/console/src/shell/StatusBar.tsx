@@ -1,4 +1,4 @@
-/** Facts only: the connection, what runs and comes in, memory, time zone, the server's version. */
+/** Status bar: connection, activity, ingestion, memory, time zone, server version. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { grouped, bytesText } from '../model/format.js';
 import { Account } from '../signin/Account.js';
@@ -66,7 +66,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
   );
 }
 
-/** Work in the background that fails, or that nothing starts again. */
+/** Background jobs that fail, or that will not restart by themselves. */
 function TroubledJobs(props: { jobs: readonly Job[] }): JSX.Element {
   const text = (): string => {
     const count = (state: Job['state']): number =>

@@ -1,4 +1,4 @@
-/** The tabs: choose, rename, move, close, bring back; and all of them as a file. */
+/** Tab bar: select, rename, move, close and reopen tabs, and save them all as a file. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 import type { Tab } from '../state/tab.js';

@@ -1,4 +1,4 @@
-/** The workspace: tabs on top, the editor, what it found wrong, and below it the result. */
+/** Workspace: tabs, the editor, its problems, and the result below. */
 import {
   createEffect,
   createMemo,
@@ -27,7 +27,7 @@ import type { SqlEditor } from '../editor/editor.js';
 const FollowView = lazy(() => import('../follow/FollowView.js'));
 const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
 
-/** Of the window: the result has more to show. */
+/** Fraction of the window height; the result needs more. */
 const EDITOR_SHARE = 0.38;
 const MIN_EDITOR = 96;
 const MIN_RESULT = 140;
@@ -154,7 +154,7 @@ function Toolbar(props: { session: Session }): JSX.Element {
   );
 }
 
-/** The editor's code comes in a file of its own, after the shell is on screen. */
+/** The editor's code is a separate file, loaded after the shell is visible. */
 function EditorHost(props: { session: Session }): JSX.Element {
   let host!: HTMLDivElement;
   let made: SqlEditor | undefined;

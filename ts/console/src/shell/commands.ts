@@ -1,4 +1,4 @@
-/** Everything the palette can do: commands, tables, and the queries of the log. */
+/** Entries of the palette: commands, tables, and queries of the log. */
 import { KIND_ICONS, KIND_WORDS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { approximate } from '../model/format.js';
@@ -112,7 +112,7 @@ function namedCommands(session: Session, help: () => void): Command[] {
   ];
 }
 
-/** Each query once, as it ran last. */
+/** Each query once, with its last run. */
 function logged(session: Session): Command[] {
   const seen = new Map<string, LogEntry>();
   for (const entry of session.workspace.log()) {

@@ -1,8 +1,8 @@
-/** Files dropped anywhere on the page go to the import page. */
+/** Sends files dropped anywhere on the page to the import page. */
 import { openPage, spot } from '../page/pages.js';
 import { dropped } from '../page/imports.js';
 
-/** Listens until the function that comes back is called. */
+/** Listens until the returned function is called. */
 export function takeDrops(setDropping: (isOver: boolean) => void): () => void {
   const over = (event: DragEvent): void => {
     if (event.dataTransfer?.types.includes('Files')) {

@@ -1,23 +1,23 @@
-/** Links that carry a text. It follows the `#`, which browsers do not send to servers. */
+/** Links that contain a text. It is in the fragment, which browsers do not send to servers. */
 import { editor } from '../state/editor.js';
 import type { Workspace } from '../state/workspace.js';
 import { copy } from '../ui/clipboard.js';
 
 const MARK = '#query=';
 
-/** The address that opens a text in this console. */
+/** Address that opens a text in this console. */
 function linkTo(text: string): string {
   const { origin, pathname } = location;
   return `${origin}${pathname}${MARK}${encodeURIComponent(text)}`;
 }
 
-/** Copies a link that opens the statement under the cursor, or all of the tab. */
+/** Copies a link that opens the statement under the cursor, or the whole tab. */
 export function copyLink(workspace: Workspace, all: boolean): void {
   const text = all ? workspace.activeDraft : editor()?.statementToRun()?.text;
   void copy(linkTo(text ?? ''), all ? 'Link to the tab' : 'Link to the statement');
 }
 
-/** The text that the address carries, once: the address forgets it. */
+/** Takes the text out of the address, so that it is used only once. */
 export function takeShared(): string | undefined {
   const { hash, pathname, search } = location;
   if (!hash.startsWith(MARK)) {

@@ -1,4 +1,4 @@
-/** Keys that work wherever the focus is. Matched by the physical key, so layouts do not matter. */
+/** Global shortcuts. They are matched by physical key, independently of the keyboard layout. */
 import type { Session } from '../state/session.js';
 import type { ResultView } from '../state/tab.js';
 import { spot } from '../page/pages.js';
@@ -155,7 +155,7 @@ function altKey(event: KeyboardEvent, session: Session): (() => void) | undefine
   }
 }
 
-/** Whether typed characters go into a text now; the editor hides behind its shadow root. */
+/** Whether typed characters go into a text field or editor; the editor is inside a shadow root. */
 function inText(): boolean {
   const focused = document.activeElement;
   return (

@@ -1,4 +1,4 @@
-/** What can be done with all tabs: bring closed ones back, write a file of them, read one. */
+/** Actions on all tabs: reopen closed ones, save all to a file, open such a file. */
 import { withNotebooks } from '../notebook/load.js';
 import type { Session } from '../state/session.js';
 import { showFailure, showToast } from '../page/notices.js';

@@ -1,4 +1,4 @@
-/** Asks who it is: name and password, or the identity provider, whichever the server takes. */
+/** Sign-in page: name and password, or the identity provider, as the server accepts. */
 import { createSignal, onMount, Show, type JSX } from 'solid-js';
 import type { Settings } from '../api/client.js';
 import { useTokens } from '../api/credentials.js';
@@ -12,7 +12,7 @@ import { signedIn, signIn } from './state.js';
 export default function SignInPage(props: { settings: Settings }): JSX.Element {
   const [problem, setProblem] = createSignal(noticeOf());
   const [busy, setBusy] = createSignal(false);
-  /** Why the user is asked again, which is no error. */
+  /** Whether the message explains why a new sign-in is needed, which is not an error. */
   const isNotice = (): boolean => problem() !== '' && problem() === noticeOf();
   const byProvider = (): boolean => hasProvider(props.settings.config);
 
@@ -33,7 +33,7 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
   onMount(() => {
     const expected = signIn();
     const isUnexpected = expected.state === 'out' && expected.notice === undefined;
-    // A returning user may be admitted silently, unless they signed out or it loops.
+    // A returning user may be signed in silently, unless they signed out or the redirects loop.
     if (byProvider() && isUnexpected && lastUser() !== undefined && !hasLeft() && !busy()) {
       if (mayTryAgain()) {
         void leave('none');
@@ -62,7 +62,8 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
               const authorization = basic(user, password);
               const name = await beginSession(authorization);
               if (!isSecureContext) {
-                // Browsers do not say there whose page sends a cookie, so it counts for nothing.
+                // Without HTTPS, browsers do not say which site's page sends a cookie, so the
+                // server ignores it.
                 useTokens(() => Promise.resolve(authorization));
               }
               signedIn(name ?? user);
@@ -116,7 +117,7 @@ function ProviderChoice(props: { busy: boolean; leave: (prompt?: Prompt) => void
 
 function PasswordForm(props: {
   busy: boolean;
-  /** One way to sign in is the first choice: that of the provider where there is one. */
+  /** Whether this is the preferred way to sign in; an identity provider takes precedence. */
   isPrimary: boolean;
   submit: (user: string, password: string) => void;
 }): JSX.Element {

@@ -1,6 +1,6 @@
 /**
- * What happens before the page is shown: a redirect of the identity provider is taken out of the
- * address at once, so that its code stays in no history and no `Referer`, and answered.
+ * Runs before the page is shown. It handles a redirect from the identity provider, and immediately
+ * removes it from the address, so that its code stays in no history and no `Referer`.
  */
 import type { RedirectAnswer } from './complete.js';
 import { signedOut } from './state.js';

@@ -1,4 +1,4 @@
-/** The way back from the identity provider: its answer becomes tokens and a session. */
+/** Return from the identity provider: its response becomes tokens and a session. */
 import { settings } from '../api/client.js';
 import { beginSession, endSession } from './login.js';
 import { succeeded, takeRequest } from './memory.js';
@@ -6,17 +6,17 @@ import { readProvider } from './provider.js';
 import { signedIn, signedOut } from './state.js';
 import { Tokens } from './tokens.js';
 
-/** The answer of the provider, as it stood in the address. */
+/** The identity provider's response, as found in the address. */
 export interface RedirectAnswer {
   readonly state: string;
   readonly code: string | undefined;
   readonly error: string | undefined;
   readonly description: string | undefined;
-  /** Who answers (RFC 9207). */
+  /** Issuer of the response (RFC 9207). */
   readonly issuer: string | undefined;
 }
 
-/** What a provider says that may not ask the user. */
+/** Errors of a provider that was not allowed to prompt the user. */
 const NEEDS_PEOPLE = [
   'login_required',
   'interaction_required',
@@ -24,7 +24,7 @@ const NEEDS_PEOPLE = [
   'account_selection_required',
 ];
 
-/** Ends signed in, or signed out with nothing to say; throws what people should read. */
+/** Ends with the user signed in, or signed out without a notice; throws user-readable errors. */
 export async function complete(answer: RedirectAnswer): Promise<void> {
   const request = takeRequest();
   if (request?.state !== answer.state) {
@@ -37,7 +37,7 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   }
   if (answer.code === undefined) {
     if (request.silent && NEEDS_PEOPLE.includes(answer.error ?? '')) {
-      // Handled, without a notice: it is not tried again by itself.
+      // An empty notice prevents another automatic attempt.
       signedOut('');
       return;
     }
@@ -56,11 +56,11 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   signedIn(name, true);
 }
 
-/** What the page was asked for before it left: same page, only query and fragment. */
+/** Restores the address requested before the redirect: same page, only query and fragment. */
 function restoreAddress(returnTo: string): void {
   if (/^(?:\?[^#]*)?(?:#.*)?$/s.test(returnTo)) {
     history.replaceState(null, '', location.pathname + returnTo);
-    // The page in front follows, which a replaced address alone does not trigger.
+    // Replacing the address does not trigger this event, which activates the page.
     dispatchEvent(new HashChangeEvent('hashchange'));
   }
 }

@@ -1,21 +1,21 @@
 /**
- * The one way out of a signed-in page, whatever ends it: the button, the server, the provider or
- * another window. What the user saw is in the memory of the page, so the document is replaced: the
- * new one has none of it.
+ * The only way out of a signed-in page, whether by the button, the server, the provider or another
+ * window. The data that the user saw is in the memory of the page, so the document is replaced by a
+ * new one without it.
  */
 import { clearRecords, sealUnsaved, UNSAVED } from '../state/store.js';
 import type { Workspace } from '../state/workspace.js';
 import { exited, forgetUser, leaveNotice, signedInUser } from './memory.js';
 
-/** A server that does not answer does not hold up the sign-out. */
+/** A server that does not respond delays the sign-out by at most this. */
 const MAX_SAVE_MS = 3000;
 
 interface Ending {
   readonly workspace: Workspace;
   readonly user: string;
-  /** Why, for the next page. */
+  /** Reason shown on the next page. */
   readonly notice: string | undefined;
-  /** Where the browser goes; unless said otherwise, to the sign-in page. */
+  /** Where the browser goes next; the sign-in page by default. */
   readonly address?: URL;
 }
 
@@ -29,7 +29,7 @@ export async function endPage({ workspace, user, notice, address }: Ending): Pro
   document.body.replaceChildren();
   await saveInTime(workspace);
   await sealUnsaved();
-  // Another user may have signed in in another window: what the browser has now is that user's.
+  // If another user has signed in in another window, the stored data belongs to that user.
   if ([undefined, user].includes(signedInUser())) {
     exited();
     await forgetBrowser();
@@ -37,8 +37,8 @@ export async function endPage({ workspace, user, notice, address }: Ending): Pro
   if (notice !== undefined) {
     leaveNotice(notice);
   }
-  // In place of this entry of the history: going back does not restore the page. Without the
-  // fragment, which may name tables.
+  // Replaces this history entry, so that going back does not restore the page. The fragment is
+  // omitted because it may name tables.
   location.replace(address ?? location.pathname);
 }
 
@@ -47,7 +47,7 @@ export async function saveInTime(workspace: Workspace): Promise<void> {
   await Promise.race([workspace.saveNow(), limit]);
 }
 
-/** Removes everything of a user from this browser but what is encrypted for the user. */
+/** Removes all data of a user from this browser, except the data that is encrypted for the user. */
 export async function forgetBrowser(): Promise<void> {
   forgetUser(UNSAVED);
   await clearRecords((name) => name === 'editor-height');

@@ -1,7 +1,7 @@
 /**
- * What an ID token must say. It comes straight from the token endpoint over the connection the
- * browser checked, which replaces its signature (OpenID Connect Core, 3.1.3.7); the server
- * checks the signature of what it is sent.
+ * Validates an ID token. It comes straight from the token endpoint over a connection that the
+ * browser has authenticated, which replaces the check of its signature (OpenID Connect Core,
+ * 3.1.3.7). The server checks the signature of the tokens it receives.
  */
 import { decodeText, digest, encodeBytes } from './random.js';
 
@@ -10,7 +10,7 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface Expected {
   readonly issuer: string | undefined;
   readonly clientId: string;
-  /** None at a refresh. */
+  /** `undefined` for a refresh. */
   readonly nonce: string | undefined;
   readonly accessToken: string;
   /** Seconds since 1970. */
@@ -19,7 +19,7 @@ export interface Expected {
 
 const SKEW_SECONDS = 30;
 
-/** The claims of a token that holds; throws what is wrong with it. */
+/** Claims of a valid token; throws the reason if it is invalid. */
 export async function readIdToken(token: string, expected: Expected): Promise<Claims> {
   const [head = '', body = '', signature] = token.split('.');
   let header: Claims;

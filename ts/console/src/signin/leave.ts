@@ -1,12 +1,12 @@
-/** The way to the identity provider: Authorization Code with PKCE, state and nonce. */
+/** Redirect to the identity provider: Authorization Code with PKCE, state and nonce. */
 import { rememberRequest } from './memory.js';
 import type { Provider } from './provider.js';
 import { challengeOf, randomText } from './random.js';
 
-/** `none`: the user is asked nothing; `login`: asked even when the provider knows who it is. */
+/** `none`: never prompts the user; `login`: always prompts, even if the provider knows the user. */
 export type Prompt = 'none' | 'login';
 
-/** Leaves this page. */
+/** Leaves this page for the identity provider. */
 export async function askProvider(provider: Provider, prompt?: Prompt): Promise<void> {
   if (!isSecureContext) {
     throw new Error('Signing on through a provider needs HTTPS between here and this server.');

@@ -1,9 +1,9 @@
-/** Shows credentials to the server once; its cookie represents them from then on. */
+/** Sends credentials to the server once; its session cookie replaces them afterwards. */
 import { execAddress } from '../api/client.js';
 
 /**
- * Begins a session; resolves to the name the server knows. Throws what people should read. The
- * credentials are kept nowhere.
+ * Begins a session; resolves to the user's name on the server. Throws user-readable errors. The
+ * credentials are not stored.
  */
 export async function beginSession(authorization: string): Promise<string | undefined> {
   let response;
@@ -23,12 +23,12 @@ export async function beginSession(authorization: string): Promise<string | unde
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Ends the session, if the server can be reached; it is tried once. */
+/** Ends the session if the server can be reached; it is not retried. */
 export async function endSession(headers: Record<string, string>): Promise<void> {
   await fetch(execAddress('select 1', { session: 'false' }), { headers }).catch(() => undefined);
 }
 
-/** Names and passwords are UTF-8. */
+/** Encodes name and password as UTF-8. */
 export function basic(user: string, password: string): string {
   const bytes = new TextEncoder().encode(`${user}:${password}`);
   return `Basic ${btoa(String.fromCharCode(...bytes))}`;

@@ -1,33 +1,33 @@
 /**
- * What outlives a redirect. In the tab: the values of one request, used once, and why the page asks
- * for a sign-in. In the browser: who signed in last, who is signed in now, and that a user signed
- * out; none of them is a credential.
+ * State that outlives a redirect. Per tab: the values of one request, used once, and the reason for
+ * a sign-in. Per browser: the last user, the current user, and whether a user signed out. None of
+ * it is a credential.
  */
 
-/** One request to the provider, until its answer comes. */
+/** One request to the provider, until its response arrives. */
 export interface PendingRequest {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
   readonly redirectUri: string;
-  /** Query and fragment of the page that was asked for: never another host. */
+  /** Query and fragment of the requested page: never another host. */
   readonly returnTo: string;
-  /** The user was to be asked nothing. */
+  /** Whether the provider must not prompt the user. */
   readonly silent: boolean;
 }
 
 const REQUEST = 'tidemark.sign-in.request';
 const ATTEMPTS = 'tidemark.sign-in.attempts';
 const LAST_USER = 'tidemark.sign-in.last-user';
-/** Of this server: others may be below other paths of the same origin. */
+/** Separate for each server: others may be below other paths of the same origin. */
 const LEFT = `tidemark.sign-in.left ${location.pathname}`;
 const USER = `tidemark.sign-in.user ${location.pathname}`;
 const NOTICE = 'tidemark.sign-in.notice';
-/** What the browser keeps at a sign-out: appearance, and how to sign in. */
+/** Entries retained at a sign-out: appearance and sign-in state. */
 const RETAINED = [LAST_USER, LEFT, USER, REQUEST, ATTEMPTS, 'tidemark.theme', 'tidemark.zone'];
-/** Earlier consoles stored names without it. */
+/** Earlier versions of the console stored names without the prefix. */
 const OWN_NAME = /^tidemark\.|^active-tab$/;
-/** Redirects without a success in between, before people have to ask for the next. */
+/** Maximum redirects without success before the user must request the next one. */
 const MAX_ATTEMPTS = 3;
 
 /** Whether the user signed out in this window. */
@@ -37,51 +37,51 @@ export function rememberRequest(request: PendingRequest): void {
   sessionStorage.setItem(REQUEST, JSON.stringify(request));
 }
 
-/** The request whose answer is here; it counts once. */
+/** Returns the request of the current response; it can be used once. */
 export function takeRequest(): PendingRequest | undefined {
   const text = sessionStorage.getItem(REQUEST);
   sessionStorage.removeItem(REQUEST);
   return text === null ? undefined : (JSON.parse(text) as PendingRequest);
 }
 
-/** Counts a redirect the user did not ask for; false when there were too many. */
+/** Counts a redirect that the user did not request; returns false if there were too many. */
 export function mayTryAgain(): boolean {
   const attempts = Number(sessionStorage.getItem(ATTEMPTS) ?? 0);
   sessionStorage.setItem(ATTEMPTS, String(attempts + 1));
   return attempts < MAX_ATTEMPTS;
 }
 
-/** The identity provider has answered for `user`. */
+/** Called when the identity provider has authenticated `user`. */
 export function succeeded(user: string): void {
   sessionStorage.removeItem(ATTEMPTS);
   localStorage.setItem(LAST_USER, user);
 }
 
-/** Notes for all windows who is signed in. */
+/** Records for all windows who is signed in. */
 export function entered(user: string): void {
   localStorage.removeItem(LEFT);
   localStorage.setItem(USER, user);
 }
 
-/** Notes for all windows that the user has signed out. */
+/** Records for all windows that the user has signed out. */
 export function exited(): void {
   localStorage.removeItem(USER);
 }
 
-/** Who is signed in, as the window says that changed it last. */
+/** The signed-in user, as last recorded by any window. */
 export function signedInUser(): string | undefined {
   return localStorage.getItem(USER) ?? undefined;
 }
 
-/** Calls `listener` when another window may have changed who is signed in. */
+/** Calls `listener` when another window may have changed the signed-in user. */
 export function onUserChanged(listener: () => void): void {
   addEventListener('storage', ({ key }) => (key === null || key === USER) && listener());
-  // A window that was suspended, or comes back from the browser's cache, has missed the event.
+  // A window that was suspended, or restored from the browser's cache, has missed the event.
   addEventListener('pageshow', listener);
   document.addEventListener('visibilitychange', listener);
 }
 
-/** Why the page asks for a sign-in, for the page that is loaded next. */
+/** Stores the reason for a sign-in, to be shown by the next page. */
 export function leaveNotice(notice: string): void {
   sessionStorage.setItem(NOTICE, notice);
 }
@@ -93,8 +93,8 @@ export function takeNotice(): string | undefined {
 }
 
 /**
- * Removes what belongs to a user from the storage of the browser and of the tab, except for names
- * that begin with `encrypted`.
+ * Removes a user's data from the storage of the browser and of the tab, except for names that begin
+ * with `encrypted`.
  */
 export function forgetUser(encrypted: string): void {
   for (const storage of [localStorage, sessionStorage]) {
@@ -111,7 +111,7 @@ export function lastUser(): string | undefined {
   return localStorage.getItem(LAST_USER) ?? undefined;
 }
 
-/** After signing out a user is signed in on request alone. */
+/** After a sign-out, a user is signed in only on request. */
 export function hasLeft(): boolean {
   return localStorage.getItem(LEFT) !== null;
 }
@@ -121,7 +121,7 @@ export function left(): void {
   hasLeftHere = true;
 }
 
-/** Why the user is not signed in any more. */
+/** Reason why the user is no longer signed in. */
 export function whySignedOut(): string {
   if (!hasLeft()) {
     return 'Your session has ended. Sign in again.';

@@ -1,4 +1,4 @@
-/** What the server tells about the identity provider. */
+/** The server's settings for the identity provider. */
 
 export interface Provider {
   readonly clientId: string;
@@ -8,11 +8,11 @@ export interface Provider {
   readonly endSessionEndpoint: string | undefined;
   readonly redirectUri: string;
   readonly scope: string;
-  /** A provider known not to understand S256 is not used where it is required. */
+  /** A provider known not to support S256 is not used if PKCE is required. */
   readonly pkce: boolean;
-  /** The server reads groups from the ID token, so that is what it is sent. */
+  /** Whether to send the ID token, because the server reads groups from it. */
   readonly sendsIdToken: boolean;
-  /** The claim that names a person. */
+  /** Claim that contains the user's name. */
   readonly nameClaim: string;
 }
 
@@ -22,7 +22,7 @@ export function hasProvider(config: Config): boolean {
   return config['acl.oidc.enabled'] === true;
 }
 
-/** Throws what people should read when the provider cannot be used. */
+/** Throws a user-readable error if the provider cannot be used. */
 export function readProvider(config: Config): Provider {
   const text = (name: string): string | undefined => {
     const value = config[`acl.oidc.${name}`];

@@ -1,13 +1,13 @@
-/** Unguessable values, and their digests, as the protocol writes them. */
+/** Random values that cannot be guessed, and their digests, in the encoding of the protocol. */
 
 const RANDOM_BYTES = 32;
 
-/** 43 characters of 256 random bits. */
+/** 256 random bits as 43 characters. */
 export function randomText(): string {
   return encodeBytes(crypto.getRandomValues(new Uint8Array(RANDOM_BYTES)));
 }
 
-/** The challenge that goes with a verifier (S256). */
+/** Challenge for a verifier (S256). */
 export async function challengeOf(verifier: string): Promise<string> {
   return encodeBytes(await digest('SHA-256', verifier));
 }

@@ -1,4 +1,7 @@
-/** The way out by the button: of this server, of this page, and of the provider if it says how. */
+/**
+ * Sign-out by the button: from this server, from this page, and from the provider if it supports
+ * this.
+ */
 import { credentialHeaders } from '../api/credentials.js';
 import { endPage, saveInTime } from './end.js';
 import { endSession } from './login.js';
@@ -17,7 +20,7 @@ export async function signOut(workspace: Workspace, server: Server, user: string
   await endPage(address ? { ...ending, address } : ending);
 }
 
-/** Where the provider ends its own session and sends the browser back. */
+/** Address at which the provider ends its session and redirects back. */
 function providersWay(
   config: Readonly<Record<string, unknown>>,
   hint: string | undefined,

@@ -1,20 +1,20 @@
-/** Whether a user is signed in on this page, as far as it knows. */
+/** Whether a user is signed in, as far as this page knows. */
 import { createSignal, type Accessor } from 'solid-js';
 import { loginTaken, onLoginRefused, useTokens } from '../api/credentials.js';
 import { entered, whySignedOut } from './memory.js';
 
 export type SignIn =
-  /** The user was not asked to sign in so far. */
+  /** The user has not been asked to sign in yet. */
   | { readonly state: 'unasked' }
   | { readonly state: 'in'; readonly user: string; readonly byProvider: boolean }
-  /** The server wants to know who asks; `notice` tells why again. */
+  /** The server requires a login; `notice` tells why it is needed again. */
   | { readonly state: 'out'; readonly notice: string | undefined };
 
 const [current, setCurrent] = createSignal<SignIn>({ state: 'unasked' });
 
 export const signIn: Accessor<SignIn> = current;
 
-/** `byProvider`: the identity provider knows this name, the database does not. */
+/** `byProvider`: the name is an external user, unknown to the database. */
 export function signedIn(user: string, byProvider = false): void {
   loginTaken();
   entered(user);

@@ -1,6 +1,6 @@
 /**
- * Tokens of the identity provider, in memory alone. They are renewed shortly before they end, by
- * one tab at a time.
+ * Tokens of the identity provider, stored only in memory. They are renewed shortly before they
+ * expire, by one tab at a time.
  */
 import { Unreachable } from '../api/client.js';
 import { useTokens } from '../api/credentials.js';
@@ -14,14 +14,14 @@ interface TokenSet {
   readonly access: string;
   readonly id: string;
   readonly refresh: string | undefined;
-  /** By `performance.now()`: a token is renewed from here. */
+  /** Time of the renewal, by `performance.now()`. */
   readonly renewAt: number;
 }
 
 const RENEW_BEFORE_MS = 30_000;
 const SILENT = 'The identity provider does not answer. Try again in a moment.';
 
-/** Refused by the provider for good; anything else may pass. */
+/** A permanent refusal by the provider; other failures may be temporary. */
 class GrantRefused extends Error {}
 
 export class Tokens {
@@ -36,7 +36,7 @@ export class Tokens {
     this.#claims = claims;
   }
 
-  /** Exchanges a code; throws what people should read. */
+  /** Exchanges an authorization code; throws user-readable errors. */
   static async ofCode(
     provider: Provider,
     code: string,
@@ -59,7 +59,7 @@ export class Tokens {
     return new Tokens(provider, set, claims);
   }
 
-  /** From here on requests carry these tokens, renewed in time. */
+  /** Sends these tokens with all further requests, and renews them in time. */
   use(): void {
     useTokens(async () => {
       if (performance.now() >= this.#set.renewAt && this.#set.refresh !== undefined) {
@@ -75,7 +75,7 @@ export class Tokens {
     return `Bearer ${this.#provider.sendsIdToken ? id : access}`;
   }
 
-  /** The person's name, where the ID token has it. */
+  /** The user's name, if the ID token contains it. */
   get name(): string | undefined {
     const value = this.#claims[this.#provider.nameClaim];
     return typeof value === 'string' ? value : undefined;
@@ -88,14 +88,14 @@ export class Tokens {
   async #renew(): Promise<void> {
     try {
       await alone(() => this.#refresh());
-      // The cookie's session knows the old token only.
+      // The cookie's session knows only the old token.
       await beginSession(this.authorization);
     } catch (cause) {
       if (cause instanceof GrantRefused) {
         held = undefined;
         signedOut('Your session at the identity provider has ended. Sign in again.');
       }
-      // What still counts is used until it ends.
+      // Tokens that are still valid are used until they expire.
     }
   }
 
@@ -119,7 +119,7 @@ function hold(tokens: Tokens): void {
   held = tokens;
 }
 
-/** Forgets the tokens; the ID token goes back as the hint who leaves. */
+/** Forgets the tokens; returns the ID token, which tells the provider who signs out. */
 export function forgetTokens(): string | undefined {
   const hint = held?.idToken;
   held = undefined;
@@ -127,9 +127,9 @@ export function forgetTokens(): string | undefined {
   return hint;
 }
 
-/** One at a time over all tabs: a refresh token that is used twice ends the sign-in. */
+/** Runs one renewal at a time across all tabs: using a refresh token twice ends the sign-in. */
 async function alone(work: () => Promise<void>): Promise<void> {
-  // Only pages that came encrypted, or from this machine, have locks.
+  // Only secure contexts (HTTPS or the local machine) have locks.
   const locks = (navigator as { locks?: LockManager }).locks;
   await (locks ? locks.request('tidemark.sign-in.refresh', work) : work());
 }

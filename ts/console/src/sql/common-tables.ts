@@ -1,10 +1,10 @@
-/** The tables that WITH names, as queries of their own. */
+/** Turns common table expressions into separate queries. */
 import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 import { quoted } from './names.js';
 
 /**
- * A query with the columns of a common table: all of WITH, then `SELECT *`. Nothing when the
- * statement does not get as far as its main query.
+ * A query with the columns of a common table expression: the whole WITH clause, then `SELECT *`.
+ * `undefined` if the statement ends before its main query.
  */
 export function commonTableQuery(text: string, name: string): string | undefined {
   const { kinds, values, starts } = scan(text);

@@ -11,17 +11,19 @@ const READERS: ReadonlySet<string> = new Set([
   'Values',
 ]);
 
-/** Whether a statement is a query: only what reads rows can be run for its times alone. */
+/** Whether a statement is a query: only queries may be run just to measure them. */
 export function isQuery(statement: string): boolean {
   return rootOf(statement) === 'Query';
 }
 
-/** Whether a statement only reads. One that cannot be read itself counts as one that changes. */
+/**
+ * Whether a statement only reads. A statement that cannot be parsed counts as changing something.
+ */
 export function onlyReads(statement: string): boolean {
   return READERS.has(rootOf(statement));
 }
 
-/** Empty for what cannot be read. */
+/** Empty for a statement that cannot be parsed. */
 function rootOf(statement: string): string {
   try {
     const tree = parse(statement);

@@ -1,7 +1,8 @@
 /**
- * Lays a text out anew: clauses on lines of their own, long lists broken, keywords in capitals.
- * Works on tokens, so that comments stay and half-written statements are laid out too: only blanks
- * and the case of keywords change. A statement that would mean something else keeps its case.
+ * Formats SQL: clauses on separate lines, long lists broken, keywords in capitals. It works on
+ * tokens, so that comments are kept and unfinished statements are formatted, too. Only whitespace
+ * and the case of keywords change. If capitals would change the meaning of a statement, its case is
+ * kept.
  */
 import { parse, print } from '../../../sql/index.js';
 import { scan, type Token } from './scanner.js';
@@ -16,11 +17,11 @@ interface Piece {
   readonly upper: string;
   readonly isWord: boolean;
   readonly kind: Token['kind'];
-  /** Whether it touched what stood before it. */
+  /** Whether no whitespace precedes it. */
   readonly glued: boolean;
-  /** Whether it is the sign of what follows rather than an operator between two values. */
+  /** Whether it is a sign rather than a binary operator. */
   readonly isSign: boolean;
-  /** Line breaks before it as written. */
+  /** Number of line breaks before it in the source. */
   readonly breaks: number;
 }
 
@@ -84,7 +85,7 @@ function endsValue({ kind, start, end }: Token, text: string): boolean {
   return closes || !['operator', 'keyword', 'separator'].includes(kind);
 }
 
-/** With keywords in capitals, unless the parser then reads something else. */
+/** Puts keywords in capitals, unless this changes how the statement is parsed. */
 function formatStatement(pieces: readonly Piece[]): string {
   const written = layOut(grouped(pieces), '');
   const capitals = pieces.map((piece) =>
@@ -102,7 +103,7 @@ function meaning(statement: string): string | undefined {
   }
 }
 
-/** Parentheses become groups; one that never closes reaches to the end. */
+/** Turns parentheses into groups; an unclosed one extends to the end. */
 function grouped(pieces: readonly Piece[]): Item[] {
   const root: Item[] = [];
   const open: { piece: Piece; items: Item[] }[] = [];
@@ -134,7 +135,7 @@ function isGroup(item: Item): item is Group {
   return 'items' in item;
 }
 
-/** Words that begin a line, by the words that may follow them there. */
+/** Keywords that begin a line, with the keywords that may follow them there. */
 const CLAUSES: Readonly<Record<string, readonly string[] | true>> = {
   WITH: true,
   DECLARE: true,
@@ -160,7 +161,7 @@ const CLAUSES: Readonly<Record<string, readonly string[] | true>> = {
 const JOIN_WORDS: ReadonlySet<string> = new Set(
   'ASOF CROSS FULL HORIZON INNER JOIN LEFT LT NATURAL OUTER RIGHT SPLICE WINDOW'.split(' '),
 );
-/** Clauses that lists break at AND and OR, not at commas. */
+/** Clauses that are broken at AND and OR, not at commas. */
 const CONDITIONS: ReadonlySet<string> = new Set(['WHERE', 'HAVING', 'ON']);
 
 function wordOf(item: Item | undefined): string {
@@ -227,7 +228,7 @@ function clauseText(clause: readonly Item[], indent: string): string {
   return [indent + (inline(clause.slice(0, head)) ?? ''), ...lines].join('\n');
 }
 
-/** How many items name the clause: `GROUP BY`, `SELECT DISTINCT`. */
+/** Number of items in the name of the clause: `GROUP BY`, `SELECT DISTINCT`. */
 function headLength(clause: readonly Item[]): number {
   let length = 0;
   for (const item of clause) {
@@ -241,7 +242,7 @@ function headLength(clause: readonly Item[]): number {
   return length;
 }
 
-/** The members of a list with their commas, or of a condition with AND and OR before them. */
+/** Members of a list with their commas, or of a condition with their leading AND or OR. */
 function partsOf(items: readonly Item[], isCondition: boolean): Item[][] {
   const parts: Item[][] = [[]];
   let between = false;
@@ -293,7 +294,7 @@ function groupText(group: Group, indent: string): string {
   return `(\n${body}\n${indent}${group.close?.text ?? ''}`;
 }
 
-/** All on one line; nothing when a comment or a sub-query asks for more than one. */
+/** Everything on one line; `undefined` if a comment or a subquery needs more than one. */
 function inline(items: readonly Item[]): string | undefined {
   let text = '';
   for (const [index, item] of items.entries()) {
@@ -341,7 +342,7 @@ function blankBetween(before: Item | undefined, item: Item, isLineStart: boolean
   if (last.text === ',') {
     return true;
   }
-  // Where a blank may change the meaning (`a.b`, `x::int`, `f(1)`, `a[1]`, `-1`) none is written.
+  // No space is written where it may change the meaning (`a.b`, `x::int`, `f(1)`, `a[1]`, `-1`).
   const isTight = NO_BLANK_BEFORE.test(first.text) || NO_BLANK_BEHIND.test(last.text);
   const isOpening = first.text === '(' || first.text === '[';
   const isOperator = last.kind === 'operator' || first.kind === 'operator';

@@ -1,4 +1,4 @@
-/** The words that the editor colours. Many keep their meaning only in some places of a text. */
+/** Keywords that the editor highlights. Many are keywords only in certain positions. */
 
 const KEYWORDS: readonly string[] = (
   'ADD ALIGN ALL ALTER ANCHOR AND ANTI ANY AS ASC ASOF ATOMIC ATTACH BACKUP BASE BATCH ' +
@@ -30,7 +30,7 @@ const ALSO_FUNCTIONS: ReadonlySet<string> = new Set(
   'FIRST LAST LEFT RIGHT LENGTH REPLACE TIME TABLES COLUMNS'.split(' '),
 );
 
-/** Keywords that are function names where an opening bracket follows. */
+/** Keywords that are function names before an opening parenthesis. */
 export function isAlsoFunction(word: string): boolean {
   return ALSO_FUNCTIONS.has(word.toUpperCase());
 }

@@ -1,4 +1,4 @@
-/** What an error means: the word that is wrong, and the one that was meant. */
+/** Interprets an error: finds the wrong word, and the one that was meant. */
 import { nearest } from './names.js';
 import { scan, type Token } from './scanner.js';
 import { spanAt } from './statements.js';
@@ -8,20 +8,20 @@ interface Span {
   readonly end: number;
 }
 
-/** The word that a message expects and that is nearest to a written one, in its letters. */
+/** The word expected by a message that is most similar to the written one, in the same case. */
 export function expectedWord(written: string, message: string): string | undefined {
   const words = [...message.matchAll(/'([a-z]+)'/gi)].map(([, word = '']) => word);
   const near = nearest(written, words);
   return written === written.toUpperCase() ? near?.toUpperCase() : near;
 }
 
-/** What a message says that the server gives the beginning of the statement for. */
+/** Messages for which the server reports the beginning of the statement as the position. */
 const NAMED: readonly RegExp[] = [
   /^inconvertible value: (?:`(?<quoted>[^`]*)`|(?<value>.*?)) \[/s,
   /^Access denied \[[^\]]* on (?<table>[^(\]]+)/s,
 ];
 
-/** The value, or the table, that a message names; a value that is written twice could be either. */
+/** Finds the value or table that a message names; a value that occurs twice is ambiguous. */
 function namedIn(text: string, offset: number, message: string): Token | undefined {
   const groups = NAMED.map((form) => form.exec(message)?.groups).find((found) => found);
   if (groups === undefined) {
@@ -40,8 +40,8 @@ function namedIn(text: string, offset: number, message: string): Token | undefin
 }
 
 /**
- * The part of a text that is wrong: the token at an offset, or the misspelt word before it that
- * made it come unexpected; of a qualified name that the message has, the last part.
+ * The wrong part of a text: the token at an offset, or the misspelt word before it that made it
+ * unexpected. For a qualified name in the message, its last part.
  */
 export function wrongSpan(text: string, offset: number, message: string): Span {
   const span = spanAt(text, offset);

@@ -1,21 +1,21 @@
-/** Names and texts as SQL takes them, and which known name a wrong one may mean. */
+/** Quotes names and strings for SQL, and finds the known name that a wrong one may mean. */
 
-/** A name as SQL takes it: quoted where it is not a plain word. */
+/** A name in SQL, quoted unless it is a plain word. */
 export function quoted(name: string): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : identifier(name);
 }
 
-/** A name as SQL takes it, whatever it is: a keyword, too. */
+/** A name in SQL, always quoted: it may be a keyword. */
 export function identifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** A text as SQL takes it. */
+/** A string literal in SQL. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** The known name nearest to a misspelt one, if one is near at all. */
+/** The known name most similar to a misspelt one, if any is similar enough. */
 export function nearest(wrong: string, known: Iterable<string>): string | undefined {
   const limit = Math.max(1, Math.floor(wrong.length / 3));
   let best: { name: string; distance: number } | undefined;

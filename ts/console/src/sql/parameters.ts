@@ -1,6 +1,6 @@
 /**
- * Parameters of a statement: `$1`, `:name` and variables that no DECLARE gives. The page asks for
- * their values and writes them into the text that is sent, as literals.
+ * Parameters of a statement: `$1`, `:name`, and variables without a DECLARE. The page asks for
+ * their values and inserts them as literals into the statement that is sent.
  */
 import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 
@@ -31,18 +31,18 @@ function placesOf(text: string): Place[] {
   return places.filter(({ name }) => !declared.has(name.toLowerCase()));
 }
 
-/** The parameters of a statement in the order they first occur. */
+/** Parameters of a statement, in the order of their first occurrence. */
 export function parametersOf(text: string): string[] {
   return [...new Set(placesOf(text).map(({ name }) => name))];
 }
 
 export interface Bound {
   readonly text: string;
-  /** An offset of the bound text as an offset of the text as written. */
+  /** Converts an offset in the bound text to an offset in the original text. */
   readonly original: (offset: number) => number;
 }
 
-/** The statement with its parameters' values in their places. */
+/** Replaces the parameters of a statement with their values. */
 export function bind(text: string, values: Readonly<Record<string, string>>): Bound {
   const places = placesOf(text);
   let bound = '';
@@ -72,7 +72,10 @@ export function bind(text: string, values: Readonly<Record<string, string>>): Bo
 
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
-/** Numbers, true, false, null and quoted text are taken as they are, all else as a text. */
+/**
+ * Numbers, true, false, null and quoted strings are used as they are; anything else becomes a
+ * string.
+ */
 export function literal(value: string): string {
   const text = value.trim();
   const isWhole = NUMBER.test(text) || /^(?:true|false|null|'(?:[^']|'')*')$/i.test(text);

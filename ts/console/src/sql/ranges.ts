@@ -1,6 +1,6 @@
 /**
- * The same query for a part of its time range. A SAMPLE BY with fixed steps is asked with finer
- * ones, so that zooming in shows more than the picture had.
+ * Restricts a query to a part of its time range. A SAMPLE BY with a fixed step gets a finer step,
+ * so that zooming in shows more detail.
  */
 import { scan, TokenKind, type Tokens } from '../../../sql/lexer/lexer.js';
 import { quoted } from './names.js';
@@ -13,7 +13,7 @@ interface TimeRange {
   readonly to: number;
 }
 
-/** Statements to try one after the other: the second asks less of the text it is made from. */
+/** Statements to try in order; the second makes fewer demands on the original. */
 export function rangeQueries(statement: string, range: TimeRange, points: number): string[] {
   const condition = conditionOf(range);
   const whole = `SELECT * FROM (${statement}\n) WHERE ${condition}`;
@@ -27,7 +27,7 @@ function conditionOf({ column, from, to }: TimeRange): string {
   return `${name} >= ${text(Math.floor(from))} AND ${name} <= ${text(Math.ceil(to))}`;
 }
 
-/** How the values of a column that fall into one step become one, or two. */
+/** Aggregation of a column's values within one step, into one value or two. */
 export type Sampling = 'first' | 'max' | 'min' | 'last' | 'sum' | 'ends';
 
 interface Sample {
@@ -36,13 +36,13 @@ interface Sample {
   /** Name of the column that splits the rows into series. */
   readonly key: string | undefined;
   readonly columns: readonly { readonly name: string; readonly by: Sampling }[];
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly step: number;
 }
 
 /**
- * The result of a statement in steps of time, so that all of it fits in a picture. The columns are
- * time, key if any, and for each of the others one, or for `ends` the least and greatest.
+ * Samples the result of a statement in time steps, so that all of it fits in a chart. The columns
+ * are the time, the key if any, and one per value column, or its minimum and maximum for `ends`.
  */
 export function sampledQuery(
   statement: string,
@@ -61,7 +61,7 @@ export function sampledQuery(
   return `SELECT ${picked} FROM (${statement}\n)${where} SAMPLE BY ${whole}T`;
 }
 
-/** First and last time of the result of a statement. */
+/** Query for the first and last time in the result of a statement. */
 export function extentQuery(statement: string, time: string): string {
   return `SELECT min(${quoted(time)}), max(${quoted(time)}) FROM (${statement}\n)`;
 }
@@ -90,7 +90,7 @@ const STEPS: readonly (readonly [string, number])[] = [
   ['1d', DAY],
 ];
 
-/** The statement with a finer SAMPLE BY and the condition in its own WHERE. */
+/** The statement with a finer SAMPLE BY, and the condition in its WHERE clause. */
 function finerQuery(statement: string, condition: string, wanted: number): string | undefined {
   const tokens = scan(statement);
   const places = placesOf(tokens);
@@ -121,7 +121,7 @@ interface Places {
   isCompound: boolean;
 }
 
-/** Where SAMPLE BY and WHERE of the outermost query stand, as indexes of tokens. */
+/** Token indexes of SAMPLE BY and WHERE in the outermost query. */
 function placesOf({ kinds, values }: Tokens): Places {
   const places: Places = { isCompound: false };
   let depth = 0;

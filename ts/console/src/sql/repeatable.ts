@@ -1,26 +1,26 @@
-/** What a query reads, and whether its rows are in one order each time it runs. Pure. */
+/** Finds what a query reads, and whether every run returns its rows in the same order. Pure. */
 import { parse, type Tree } from '../../../sql/index.js';
 
 interface Reads {
-  /** Names of tables, in small letters. */
+  /** Table names in lower case. */
   readonly tables: readonly string[];
-  /** Names of functions, in small letters; those over windows of rows are apart. */
+  /** Function names in lower case; window functions are listed separately. */
   readonly functions: readonly string[];
   readonly overRows: readonly string[];
 }
 
-/** What a function is, as the server tells it. */
+/** Facts about a function, as reported by the server. */
 export interface FunctionFacts {
   readonly name: string;
   readonly type: string;
-  /** Whether it may answer otherwise for the same arguments. */
+  /** Whether it may return different results for the same arguments. */
   readonly varies: boolean;
 }
 
-/** Functions in FROM whose rows follow from their arguments. */
+/** Table functions whose rows depend only on their arguments. */
 const SEQUENCES: ReadonlySet<string> = new Set(['long_sequence', 'generate_series']);
 
-/** What a statement reads; or why its rows are not the same, in the same order, each time. */
+/** What a statement reads, or why its rows or their order may differ between runs. */
 export function readsOf(statement: string): Reads | string {
   let tree: Tree;
   try {
@@ -71,7 +71,7 @@ export function readsOf(statement: string): Reads | string {
 
 const GROUPED = 'Grouped rows are in no certain order.';
 
-/** Why rows with these functions are not the same each time, if they are not. */
+/** Why rows with these functions differ between runs; `undefined` if they do not. */
 export function variesBy(
   { functions, overRows }: Reads,
   known: readonly FunctionFacts[],

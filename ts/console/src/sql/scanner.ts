@@ -1,8 +1,8 @@
 /**
- * The project's lexer as the editor needs it: colours, statement borders, the word at a place.
+ * Adapts the project's lexer to the editor: colours, statement boundaries, the word at a position.
  *
- * The lexer leaves comments out and marks what it cannot read. Here comments are found again in
- * the gaps between its tokens, and a half-typed string or comment keeps its colour.
+ * The lexer omits comments and marks text that it cannot read. This module finds the comments in
+ * the gaps between tokens, and keeps the colour of a half-typed string or comment.
  */
 import { scan as lex, TokenKind as Lexed, type Tokens } from '../../../sql/lexer/lexer.js';
 import { isAlsoFunction, isKeyword } from './keywords.js';
@@ -41,7 +41,7 @@ const KINDS: ReadonlyMap<Lexed, TokenKind> = new Map<Lexed, TokenKind>([
 
 const COMMENT = /--[^\n]*|\/\*[^]*?\*\//g;
 
-/** Every token of the text, in order, comments included; blanks are left out. Never fails. */
+/** All tokens of the text in order, including comments but not whitespace. Never fails. */
 export function scan(text: string): Token[] {
   const lexed = lex(text);
   const tokens: Token[] = [];
@@ -84,7 +84,7 @@ function kindOf(lexed: Tokens, index: number): TokenKind {
   return KINDS.get(kind) ?? 'operator';
 }
 
-/** After AS and after a dot follows a name, whatever else the word means. */
+/** A word after AS or a dot is a name, even if it is a keyword. */
 function namesSomething({ values }: Tokens, index: number): boolean {
   return values[index - 1] === 'AS' || values[index - 1] === '.';
 }
@@ -98,8 +98,10 @@ function wordKind(word: string, isCalled: boolean): TokenKind {
   return isName ? nameKind(isCalled) : 'keyword';
 }
 
-/** What an unreadable part was meant to be, by its first character. */
-/** `first` begins the token; a dollar with more behind it is a string that nothing closes. */
+/** Kind of an unreadable token, by its first character. */
+/**
+ * `first` is the first character of the token; a dollar sign with more text is an unclosed string.
+ */
 function unreadableKind(first: string, length: number): TokenKind {
   switch (first) {
     case "'":

@@ -1,16 +1,16 @@
-/** Which statements a text holds, and which one is meant by a cursor. */
+/** Finds the statements in a text, and the one that a cursor refers to. */
 import { scan, type Token } from './scanner.js';
 
 export interface Statement {
-  /** First character that is neither blank nor comment. */
+  /** First character that is neither whitespace nor comment. */
   readonly start: number;
-  /** Behind the last such character, without the semicolon. */
+  /** After the last such character, without the semicolon. */
   readonly end: number;
-  /** Behind the semicolon, where there is one. */
+  /** After the semicolon, if there is one. */
   readonly close: number;
 }
 
-/** The statements of a text. Comments belong to none; empty statements are left out. */
+/** Statements of a text. Comments belong to none; empty statements are omitted. */
 export function statementsOf(tokens: readonly Token[]): Statement[] {
   const found: Statement[] = [];
   let first: Token | undefined;
@@ -36,8 +36,8 @@ export function statementsOf(tokens: readonly Token[]): Statement[] {
 }
 
 /**
- * The statement a cursor is in. Behind a semicolon on the same line it is still the one that
- * was closed there; between statements it is the next one, at the end of the text the last one.
+ * The statement at a cursor. After a semicolon on the same line it is the statement that ends
+ * there; between statements, the next one; at the end of the text, the last one.
  */
 export function statementAt(
   text: string,
@@ -58,7 +58,7 @@ export function statementAt(
   return before;
 }
 
-/** The part of the text that an error position points at: the token there, or one character. */
+/** The text that an error position refers to: the token there, or one character. */
 export function spanAt(text: string, offset: number): { start: number; end: number } {
   const at = Math.max(0, Math.min(offset, text.length));
   const token = scan(text).find((candidate) => candidate.start <= at && at < candidate.end);

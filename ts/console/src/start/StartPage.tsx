@@ -1,4 +1,6 @@
-/** What a new server shows: three ways to the first rows, and it follows when they come. */
+/**
+ * Start page of a new server: three ways to insert the first rows, which it opens when they arrive.
+ */
 import {
   createEffect,
   createMemo,
@@ -33,7 +35,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
     const timer = setInterval(() => !document.hidden && void session.schema.refresh(), LOOK_MS);
     onCleanup(() => clearInterval(timer));
   });
-  // The first rows of any client bring their table to the front.
+  // When any client inserts the first rows, their table is opened.
   let known: ReadonlySet<string> | undefined;
   createEffect(() => {
     const filled = filledTables(session);
@@ -95,7 +97,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
   );
 }
 
-/** Nothing while it is not known which tables there are. */
+/** `undefined` until the tables are known. */
 function filledTables(session: Session): TableEntry[] | undefined {
   const tables = session.schema.tables();
   return tables.state === 'ready' ? tables.value.filter(({ rows = 0 }) => rows > 0) : undefined;

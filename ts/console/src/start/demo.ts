@@ -1,4 +1,4 @@
-/** The demonstration data: two tables that the server makes up by itself. */
+/** Demo data: two tables that the server generates. */
 import { query } from '../api/client.js';
 
 interface DemoTable {
@@ -16,7 +16,7 @@ function times(rows: number): string {
   return `timestamp_sequence(dateadd('d', -7, now()), ${Math.floor(WEEK_MICROS / rows)})`;
 }
 
-/** A week that ends now: prices and temperatures that go up and down, and a little noise. */
+/** A week that ends now: prices and temperatures that rise and fall, with a little noise. */
 export const DEMO_TABLES: readonly DemoTable[] = [
   {
     name: 'trades',
@@ -47,7 +47,7 @@ export const DEMO_TABLES: readonly DemoTable[] = [
   },
 ];
 
-/** Makes the tables one after the other and says which one is being made. */
+/** Creates the tables one after the other, and reports each one. */
 export async function loadDemo(progress: (text: string) => void): Promise<void> {
   for (const table of DEMO_TABLES) {
     progress(`Making ${table.name}: ${table.rows.toLocaleString('en')} rows`);

@@ -1,12 +1,12 @@
-/** How clients get into this server, as far as it shows visitors of the page. */
+/** How clients connect to this server, as far as visitors of the page may see it. */
 import { query, type Settings } from '../api/client.js';
 import type { SignIn } from '../signin/state.js';
 import type { Doors, WireLogin } from './snippets.js';
 
-/** Of a new installation. */
+/** Login of a new installation. */
 const FIRST_PASSWORD = 'quest';
 const FIRST_USER = 'admin';
-/** Who sends a token as the password. */
+/** User name that is sent with a token as the password. */
 const TOKEN_USER = '_sso';
 
 export async function doorsOf({ config }: Settings, signIn: SignIn): Promise<Doors> {
@@ -29,7 +29,9 @@ export async function doorsOf({ config }: Settings, signIn: SignIn): Promise<Doo
   return { http, httpUser, token, place, wire };
 }
 
-/** With users of the database it is the same people that come in; otherwise there is one name. */
+/**
+ * With access control, the wire protocol has the same users; without it, there is a single name.
+ */
 async function wireLogin(user: string | undefined): Promise<WireLogin> {
   const own = { user: user ?? FIRST_USER, password: undefined };
   try {
@@ -47,7 +49,7 @@ async function wireLogin(user: string | undefined): Promise<WireLogin> {
       password: isFirst ? FIRST_PASSWORD : undefined,
     };
   } catch {
-    // Who may not see the server's parameters is a user of the database.
+    // A user who may not see the server's parameters is a database user.
     return own;
   }
 }

@@ -1,25 +1,25 @@
 /**
- * How clients of each kind write a row and read it back, with this server's own addresses. They
- * run as they stand; tests take them from the page and do so. A password that is not the one of a
+ * Snippets for each kind of client that write a row and read it back, with this server's addresses.
+ * They run unchanged; tests take them from the page and run them. A password other than that of a
  * new installation comes from the environment, never from the page.
  */
 
-/** How clients get in. */
+/** How clients connect. */
 export interface Doors {
-  /** Origin and path of the HTTP interface, with a slash at the end. */
+  /** Origin and path of the HTTP interface, with a trailing slash. */
   readonly http: string;
-  /** Whom HTTP asks for a password; absent where it asks no one. */
+  /** User name for HTTP logins; absent if HTTP requires none. */
   readonly httpUser: string | undefined;
-  /** The kind of token of users who signed on through an identity provider. */
+  /** Kind of token that users of an identity provider send. */
   readonly token: string | undefined;
-  /** Absent where the server speaks HTTP alone. */
+  /** Absent if the server speaks only HTTP. */
   readonly place: WirePlace | undefined;
-  /** Absent where the visitor cannot connect by the wire protocol. */
+  /** Absent if the visitor cannot connect by the wire protocol. */
   readonly wire: WireLogin | undefined;
 }
 
 interface WirePlace {
-  /** As in an address: IPv6 in brackets. */
+  /** As in a URL: IPv6 in brackets. */
   readonly host: string;
   readonly port: number;
   readonly isEncrypted: boolean;
@@ -27,7 +27,7 @@ interface WirePlace {
 
 export interface WireLogin {
   readonly user: string;
-  /** Absent: in the environment. */
+  /** Absent if it comes from the environment. */
   readonly password: string | undefined;
 }
 
@@ -55,7 +55,7 @@ export function snippets(doors: Doors): Snippet[] {
   ];
 }
 
-/** The placeholder of a group: tables of people of an identity provider belong to others. */
+/** Placeholder for a group: external users cannot own tables. */
 const OWNER = 'your_group';
 
 function create({ token }: Wire): string {
@@ -65,7 +65,10 @@ function create({ token }: Wire): string {
   );
 }
 
-/** For drivers that take `postgresql://` addresses; apostrophes would end a text around it. */
+/**
+ * Address for drivers that accept `postgresql://`. Apostrophes are encoded, because they would end
+ * the string around it.
+ */
 function addressOf({ host, port, isEncrypted, user, password }: Wire): string {
   const secret = password === undefined ? '' : `:${encoded(password)}`;
   const encryption = isEncrypted ? '?sslmode=require' : '';

@@ -1,4 +1,4 @@
-/** What the server runs now, for all its clients. */
+/** Queries that run on the server, of all its clients. */
 import type { Accessor } from 'solid-js';
 import { recordsOf, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -9,7 +9,7 @@ import { VITAL_QUESTIONS } from './vitals.js';
 import { signal } from '../model/signal.js';
 
 export interface RunningQuery {
-  /** As text: the server counts in 64 bits. */
+  /** A string, because the server counts in 64 bits. */
   readonly id: string;
   readonly user: string;
   /** ISO, UTC. */
@@ -18,11 +18,11 @@ export interface RunningQuery {
   readonly text: string;
 }
 
-/** Asked again and again; it finds itself among the rest. */
+/** Sent repeatedly; the response includes this query itself. */
 export const ACTIVITY_QUESTION =
   'SELECT query_id, username, query_start, state, query FROM query_activity()';
 
-/** Queries that pages send by themselves are not a user's. */
+/** Queries that the console sends by itself, which are not a user's. */
 const OWN_QUESTIONS: ReadonlySet<string> = new Set([
   ACTIVITY_QUESTION,
   TREE_QUESTION,
@@ -38,12 +38,12 @@ export class Activity {
   readonly queries: Accessor<Loading<readonly RunningQuery[]>> = this.#queries;
   #asking = false;
 
-  /** How many queries run, our own question left out. */
+  /** Number of running queries, without the console's own. */
   get count(): number {
     return readyOf(this.queries())?.length ?? 0;
   }
 
-  /** Asks anew; a question that is still under way is enough. */
+  /** Requests the list again, unless a request is pending. */
   async refresh(): Promise<void> {
     if (this.#asking) {
       return;
@@ -53,19 +53,19 @@ export class Activity {
     this.#asking = false;
   }
 
-  /** Takes over an answer to `ACTIVITY_QUESTION`. */
+  /** Applies a response to `ACTIVITY_QUESTION`. */
   take(answer: Answer): void {
     this.#queries.set({ state: 'ready', value: runningQueries(answer) });
   }
 
-  /** Asks the server to stop a query; it may have ended before. */
+  /** Asks the server to cancel a query, which may have ended already. */
   async cancel(id: string): Promise<void> {
     await query(`CANCEL QUERY ${id}`);
     await this.refresh();
   }
 }
 
-/** Rows of `query_activity()`, the longest running first. */
+/** Parses the rows of `query_activity()`, longest running first. */
 function runningQueries(answer: Answer): RunningQuery[] {
   return recordsOf(answer)
     .map((cell) => ({

@@ -1,7 +1,7 @@
 /**
- * The rows of a large result that did not come with it. Where a query gives the same rows in the
- * same order as long as its tables have no others, they are read by windows; of what the tables had
- * before and after, only the newer is shown.
+ * Loads the rows of a large result on demand. If a query returns the same rows in the same order as
+ * long as its tables do not change, they are read in windows. Rows from before and after a change
+ * are never mixed: only the newer ones are shown.
  */
 import { recordsOf } from '../api/cells.js';
 import { execute, query } from '../api/client.js';
@@ -15,16 +15,16 @@ import { announce } from '../page/notices.js';
 import { readsOf, variesBy, type FunctionFacts } from '../sql/repeatable.js';
 import { messageOf } from '../model/message.js';
 
-/** The versions of tables, by name in small letters, as far as they are known. */
+/** Known table versions, by table name in lower case. */
 export type Versions = ReadonlyMap<string, string>;
 
-/** Rows that are read at once where those in the page are not of now any more. */
+/** Number of rows to read at once when the loaded ones are out of date. */
 const READ_ANEW = 20_000;
 
-/** Shows a result in the place of the one it goes on from; whether that was still shown. */
+/** Replaces a result with its successor; returns whether the old one was still shown. */
 type Replace = (next: Result) => boolean;
 
-/** Makes the rows beyond those that came readable, or notes why they are not. */
+/** Makes the remaining rows loadable on demand, or records why they are not. */
 export async function beyond(result: Result, known: Versions, replace: Replace): Promise<void> {
   try {
     const tables = await tablesOf(result.statement);
@@ -45,7 +45,7 @@ export async function beyond(result: Result, known: Versions, replace: Replace):
 interface Place {
   readonly tables: readonly string[];
   readonly replace: Replace;
-  /** What the tables had when the rows were read, where that is certain. */
+  /** Versions of the tables when the rows were read, if certain. */
   readonly versions: string | undefined;
 }
 
@@ -79,7 +79,7 @@ function windowsOf(result: Result, place: Place, notice?: string): Windows {
   );
 }
 
-/** Reads the rows around a place as they are now, all of one moment, and shows them. */
+/** Reads the current rows around a position in a single query, and shows them. */
 async function readAnew(
   before: Result,
   place: Place,
@@ -92,7 +92,7 @@ async function readAnew(
   let rows: Row[] = [];
   let total = before.total ?? 0;
   let skip = 0;
-  // Rows may have gone, too.
+  // Rows may also have been removed.
   for (let tries = 0; tries < 2 && rows.length === 0; tries += 1) {
     skip = Math.max(0, Math.min(from, total) - READ_ANEW / 2);
     rows = [];
@@ -122,7 +122,7 @@ async function readAnew(
   }
 }
 
-/** The tables that a statement reads; or why its rows cannot be read one by one. */
+/** Tables that a statement reads, or why its rows cannot be loaded on demand. */
 async function tablesOf(statement: string): Promise<readonly string[] | string> {
   const reads = readsOf(statement);
   if (typeof reads === 'string') {
@@ -147,7 +147,7 @@ async function factsOf(names: readonly string[]): Promise<readonly FunctionFacts
   }));
 }
 
-/** The version of each table; throws where one of them tells none. */
+/** Version of each table; throws if the server reports none for one of them. */
 async function versionsOf(tables: readonly string[]): Promise<Versions> {
   if (tables.length === 0) {
     return new Map();
@@ -177,7 +177,7 @@ function textOf(versions: Versions): string {
     .join('\n');
 }
 
-/** Counts the rows of a result that was too large to be read to its end. */
+/** Counts the rows of a result that was too large to be read completely. */
 async function count(result: Result): Promise<void> {
   if (result.isCut) {
     const { count: total } = await execute(result.statement, {

@@ -1,4 +1,7 @@
-/** What commands ask of the editor of the workspace. The view that has the editor registers it. */
+/**
+ * Operations on the workspace's editor, for commands. The view that contains the editor registers
+ * it.
+ */
 import type { Run, StatementText } from './run.js';
 
 interface Editor {
@@ -21,7 +24,7 @@ export function registerEditor(editor: Editor): void {
   registered = editor;
 }
 
-/** Nothing until the code of the editor is loaded. */
+/** `undefined` until the code of the editor is loaded. */
 export function editor(): Editor | undefined {
   return registered;
 }

@@ -1,4 +1,4 @@
-/** What has been run, kept in the browser: text, times, outcome, and the plan if asked for. */
+/** Log of all runs, stored in the browser: text, times, outcome and, if requested, the plan. */
 import { loadAll, remove, saveDated } from './store.js';
 import type { Dated } from '../api/workspace.js';
 import type { Run } from './run.js';
@@ -7,7 +7,7 @@ export interface LogEntry {
   readonly run: Run;
   readonly at: Date;
   readonly tab: string;
-  /** How the server would run it, or ran it, line by line. */
+  /** The plan as estimated or as measured, line by line. */
   readonly plan?: readonly string[];
 }
 
@@ -15,17 +15,17 @@ type Kept = Dated & LogEntry;
 
 const PREFIX = 'log/';
 export const LOG_ENTRIES = 500;
-/** Longer statements are in the log of this page alone. */
+/** Longer statements are only in the log of this page and are not stored. */
 const LONGEST = 64 * 1024;
-/** A statement with one of these words may have a secret in it: it is kept nowhere. */
+/** A statement with one of these words may contain a secret and is never stored. */
 const SECRET = /\b(?:password|token|secret)\b/i;
 
-/** Whether a statement may be written down. */
+/** Whether a statement may be stored. */
 export function mayBeKept(text: string): boolean {
   return text.length <= LONGEST && !SECRET.test(text);
 }
 
-/** Entries of earlier pages, the newest first; what is too old is forgotten. */
+/** Entries of earlier pages, newest first; expired ones are removed. */
 export async function keptLog(): Promise<readonly LogEntry[]> {
   const found = [...(await loadAll<Kept>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,
@@ -33,7 +33,7 @@ export async function keptLog(): Promise<readonly LogEntry[]> {
   void remove(found.slice(LOG_ENTRIES).map(([key]) => key));
   return found.slice(0, LOG_ENTRIES).map(([, { run, at, tab, plan }]) => ({
     run,
-    // The server has it as text.
+    // The server stores the time as a string.
     at: new Date(at),
     tab,
     ...(plan ? { plan } : {}),

@@ -1,4 +1,4 @@
-/** The work that the server does by itself: refreshes of views, checkpoints, rows that expire. */
+/** Background jobs of the server: refreshes of views, checkpoints, expiry of rows. */
 import type { Accessor } from 'solid-js';
 import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
 import { query, SqlError } from '../api/client.js';
@@ -8,24 +8,24 @@ import { signal } from '../model/signal.js';
 export type JobState = 'running' | 'waiting' | 'failing' | 'paused' | 'stopped';
 
 export interface Job {
-  /** Kind and name: what tells it from the others. */
+  /** Kind and name, which identify the job. */
   readonly id: string;
   readonly kind: string;
-  /** What it works on; empty where it is one for all. */
+  /** Object that it works on; empty for a job of the whole server. */
   readonly name: string;
   readonly state: JobState;
   readonly lastError: string | undefined;
   /** ISO, UTC. */
   readonly lastStart: string | undefined;
-  /** How long the last run took. */
+  /** Duration of the last run. */
   readonly lastMs: number;
   readonly nextRun: string | undefined;
   readonly runs: number;
-  /** Since it last did well. */
+  /** Number of consecutive failures. */
   readonly failures: number;
 }
 
-/** Asked again and again, by every page. */
+/** Sent repeatedly, by every page. */
 export const JOBS_QUESTION =
   'SELECT kind, name, state, last_error, last_start, last_micros, next_run, runs, failures ' +
   'FROM jobs()';
@@ -36,7 +36,7 @@ export class Jobs {
   #asking: Promise<void> | undefined;
   #isRefused = false;
 
-  /** Those that need a look: failing, or stopped until what they need is mended. */
+  /** Jobs that need attention: failing, or stopped until their problem is fixed. */
   get troubled(): readonly Job[] {
     return this.#known.filter(({ state }) => state === 'failing' || state === 'stopped');
   }
@@ -46,20 +46,20 @@ export class Jobs {
     return this.#known.find(({ kind, name }) => kind === 'refresh' && name === view);
   }
 
-  /** Asks anew; a question that is still under way is enough. Never rejects. */
+  /** Requests the jobs again, unless a request is pending. Never rejects. */
   refresh(): Promise<void> {
     this.#asking ??= this.#ask().finally(() => (this.#asking = undefined));
     return this.#asking;
   }
 
-  /** For the pages that are always there: who is refused once is not asked again. */
+  /** For parts of the page that are always shown: once refused, the request is not repeated. */
   async watch(): Promise<void> {
     if (!this.#isRefused) {
       await this.refresh();
     }
   }
 
-  /** Takes over an answer to `JOBS_QUESTION`. */
+  /** Applies a response to `JOBS_QUESTION`. */
   take(answer: Answer): void {
     this.#all.set({ state: 'ready', value: jobsOf(answer) });
   }
@@ -81,7 +81,7 @@ export class Jobs {
   }
 }
 
-/** Rows of `jobs()`. */
+/** Parses the rows of `jobs()`. */
 export function jobsOf(answer: Answer): Job[] {
   return recordsOf(answer).map((cell) => ({
     id: JSON.stringify([cell('kind'), cell('name')]),

@@ -1,6 +1,6 @@
 /**
- * What the tabs showed, over a reload: the first rows of each result, for the user who saw them. It
- * is shown as what it was; nothing runs again by itself.
+ * Results that survive a reload: the first rows of each tab's result, for the user who saw them.
+ * They are shown as results of their time; nothing runs again by itself.
  */
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
@@ -10,7 +10,7 @@ import { loadAll, remove, saveDated } from './store.js';
 import type { Dated } from '../api/workspace.js';
 
 interface Kept extends Dated {
-  /** Empty where no user has to log in. */
+  /** Empty if no login is required. */
   readonly user: string;
   readonly statement: string;
   readonly head: AnswerHead;
@@ -20,11 +20,11 @@ interface Kept extends Dated {
 
 const PREFIX = 'result/';
 const KEPT_ROWS = 1000;
-/** Characters of a result; wide rows are fewer. */
+/** Maximum characters of a stored result; wide rows mean fewer rows. */
 const LONGEST = 1_000_000;
 const MAX_RESULTS = 20;
 
-/** Keeps the first rows of what a tab shows. */
+/** Stores the first rows of a tab's result. */
 export async function keepResult(tab: string, result: Result, user: string): Promise<void> {
   const { statement, columns, timestamp, total = result.rows.length } = result;
   const key = PREFIX + tab;
@@ -46,7 +46,7 @@ export async function keepResult(tab: string, result: Result, user: string): Pro
   await saveDated(new Map([[key, kept]]));
 }
 
-/** What a user's tabs showed, by tab; what others saw and what is too old is forgotten. */
+/** Results of a user's tabs, by tab; results of other users and expired ones are removed. */
 export async function keptResults(user: string): Promise<ReadonlyMap<string, EarlierResult>> {
   const found = [...(await loadAll<Kept>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,
@@ -57,7 +57,7 @@ export async function keptResults(user: string): Promise<ReadonlyMap<string, Ear
     own.map(([key, { statement, head, rows, changed, total }]) => {
       const result = new Result(head, statement);
       result.append(rows);
-      // To the views it is whole: none of them asks the server for the rest.
+      // Views treat it as complete: none of them requests the remaining rows.
       result.total = rows.length;
       return [key.slice(PREFIX.length), { result, at: new Date(changed), total }];
     }),

@@ -1,6 +1,6 @@
 /**
- * The one stream by which the server says what has changed: tables, running queries, memory, jobs.
- * A page that is not looked at has none. Where the server refuses it, it is asked instead.
+ * A single stream through which the server reports changes: tables, running queries, memory, jobs.
+ * A hidden page has no stream. If the server refuses it, the page polls instead.
  */
 import type { Column, Row } from '../api/answer.js';
 import type { Answer } from '../api/cells.js';
@@ -20,25 +20,25 @@ const QUERIES = [
 
 type LiveName = (typeof QUERIES)[number]['name'];
 
-/** The server says that it is there every 5 s. */
+/** The server sends a sign of life every 5 s. */
 const SILENT_MS = 12_000;
-/** How often a server without a stream is asked. */
+/** Polling interval for a server without a stream. */
 const ASK_MS = 5000;
-/** The longest wait before the next try to reach a lost server. */
+/** Maximum delay before the next attempt to reach a lost server. */
 export const RETRY_MS = 5000;
 const FIRST_RETRY_MS = 1000;
 
 interface Follower {
-  /** Before the first event of a stream. */
+  /** Called before the first event of a stream. */
   readonly greet: (signal: AbortSignal) => Promise<void>;
   readonly ask: () => Promise<void>;
-  /** An answer, or that it is the one before, and the time of the server. */
+  /** Receives a result, or `undefined` if it has not changed, and the server's time. */
   readonly take: (name: LiveName, answer: Answer | undefined, now: string) => void;
   readonly lost: () => void;
   readonly isLost: () => boolean;
 }
 
-/** Until what it returns is called. */
+/** Runs until the returned function is called. */
 export function followServer(follower: Follower): () => void {
   const over = new AbortController();
   void follow(follower, over.signal);
@@ -63,7 +63,7 @@ async function follow(follower: Follower, over: AbortSignal): Promise<void> {
 
 type Outcome = 'hidden' | 'ended' | 'lost' | 'refused';
 
-/** One stream, from its beginning to its end. */
+/** Runs one stream from beginning to end. */
 async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
   const end = new AbortController();
   const stop = (): void => end.abort();
@@ -101,7 +101,7 @@ async function once(follower: Follower, over: AbortSignal): Promise<Outcome> {
   }
 }
 
-/** Rejects when the signal ends what waits for it. */
+/** Rejects when the signal aborts. */
 function ended(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as DOMException));
@@ -149,7 +149,7 @@ function lose(follower: Follower): Outcome {
   return 'lost';
 }
 
-/** Until the page is looked at. */
+/** Resolves when the page becomes visible. */
 async function shown(over: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => {
     const look = (): void => {

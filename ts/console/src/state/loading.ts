@@ -1,4 +1,4 @@
-/** What is asked for: under way, there, or failed with a message. */
+/** State of a request: loading, ready, or failed with a message. */
 import { messageOf } from '../model/message.js';
 
 export type Loading<T> =
@@ -6,7 +6,7 @@ export type Loading<T> =
   | { readonly state: 'ready'; readonly value: T }
   | { readonly state: 'failed'; readonly message: string };
 
-/** The outcome of asking, as a view shows it. Failures of the class `beyond` are not for a view. */
+/** Outcome of a request for display in a view. Errors of class `beyond` are rethrown. */
 export async function settle<T>(
   ask: () => Promise<T>,
   beyond?: new (message: string) => Error,
@@ -21,12 +21,12 @@ export async function settle<T>(
   }
 }
 
-/** The value, once it is there. */
+/** The value, once it is loaded. */
 export function readyOf<T>(loaded: Loading<T> | undefined): T | undefined {
   return loaded?.state === 'ready' ? loaded.value : undefined;
 }
 
-/** Why it is not there; nothing where it did not fail. */
+/** Error message of a failed request; empty otherwise. */
 export function failureOf(loaded: Loading<unknown> | undefined): string {
   return loaded?.state === 'failed' ? loaded.message : '';
 }

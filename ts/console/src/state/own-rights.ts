@@ -1,23 +1,23 @@
-/** What the user of the page may do with tables and views. The server has the last word. */
+/** Permissions of the page's user on tables and views. The server has the final say. */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
 
 export interface OwnGrant {
   readonly permission: string;
-  /** Nothing where it is given for the whole database. */
+  /** `undefined` for a grant on the whole database. */
   readonly table: string | undefined;
   readonly isOfColumn: boolean;
 }
 
-/** Has everything, whatever is granted besides. */
+/** Permissions that include all others. */
 const EVERYTHING: ReadonlySet<string> = new Set(['ALL', 'DATABASE ADMIN']);
 
-/** What is granted to the user, through groups as well. */
+/** Grants of the user, including those through groups. */
 export async function readOwnRights(): Promise<readonly OwnGrant[]> {
   return ownGrants(await query('SHOW PERMISSIONS'));
 }
 
-/** Rows of `SHOW PERMISSIONS`. */
+/** Parses the rows of `SHOW PERMISSIONS`. */
 export function ownGrants(answer: Answer): OwnGrant[] {
   return recordsOf(answer).map((cell) => ({
     permission: String(cell('permission')),

@@ -1,4 +1,4 @@
-/** How the statements of tabs would run: the plan of each tab that was asked for one. */
+/** Query plans of the tabs for which one was requested. */
 import { query } from '../api/client.js';
 import { parsePlan, type Plan } from '../model/plan.js';
 import { settle, type Loading } from './loading.js';
@@ -7,7 +7,7 @@ import type { Workspace } from './workspace.js';
 
 export interface ShownPlan {
   readonly statement: string;
-  /** Whether the statement was run to measure it. */
+  /** Whether the statement was run in order to measure it. */
   readonly isMeasured: boolean;
   readonly plan: Loading<Plan>;
 }
@@ -24,7 +24,7 @@ export class Plans {
     return this.#plans().get(tab);
   }
 
-  /** Asks for a statement's plan; to measure it, the server runs it. */
+  /** Requests the plan of a statement; to measure it, the server runs it. */
   async explain(tab: string, statement: string, isMeasured: boolean): Promise<void> {
     const asked: ShownPlan = { statement, isMeasured, plan: { state: 'loading' } };
     this.#put(tab, asked);
@@ -34,7 +34,7 @@ export class Plans {
       this.#workspace.keepPlan(statement, lines);
       return parsePlan(lines);
     });
-    // A later question has its own answer.
+    // A later request has its own response.
     if (this.of(tab) === asked) {
       this.#put(tab, { ...asked, plan });
     }

@@ -1,4 +1,4 @@
-/** What the editor found wrong in each tab, with what could be meant instead. */
+/** Problems that the editor found in each tab, with suggestions. */
 import { nearest } from '../sql/names.js';
 import { expectedWord } from '../sql/meant.js';
 import type { Schema } from './schema.js';
@@ -7,15 +7,15 @@ import { signal } from '../model/signal.js';
 export interface Place {
   readonly line: number;
   readonly column: number;
-  /** The text under the mark. */
+  /** The underlined text. */
   readonly text: string;
   readonly message: string;
-  /** Tables whose columns may stand there. */
+  /** Tables whose columns are allowed at this position. */
   readonly tables: readonly string[];
 }
 
 export interface Problem extends Place {
-  /** How many places of the tab are wrong. */
+  /** Number of problems in the tab. */
   readonly count: number;
   readonly advice: string | undefined;
   readonly replacement: string | undefined;
@@ -33,7 +33,7 @@ export class Problems {
     return this.#all().get(tab);
   }
 
-  /** Takes over what is wrong in a tab, with what could be meant. */
+  /** Sets the problem of a tab, with a suggestion. */
   set(tab: string, place: Place | undefined, count: number): void {
     if (!place) {
       this.clear(tab);
@@ -55,7 +55,7 @@ export class Problems {
     }
   }
 
-  /** A near name may be in a table whose columns have not been read yet. */
+  /** A similar name may be in a table whose columns are not loaded yet. */
   async #readNames(tab: string, problem: Problem): Promise<void> {
     const { tables } = this.#schema.names();
     const unread = problem.tables.filter(

@@ -1,17 +1,21 @@
-/** Results that come back after a reload: which user sees them. Their code is loaded when used. */
+/**
+ * Restores results after a reload, for the user who saw them. Their code is loaded on first use.
+ */
 import type { Run } from './run.js';
 import type { Workspace } from './workspace.js';
 
 export class Results {
   readonly #workspace: Workspace;
-  /** Nothing while it is not known. */
+  /** `undefined` until it is known. */
   #user: string | undefined;
 
   constructor(workspace: Workspace) {
     this.#workspace = workspace;
   }
 
-  /** Shows what the user's tabs showed before the page was loaded, and keeps what they show now. */
+  /**
+   * Shows the results of the user's tabs from before the reload, and stores new ones from now on.
+   */
   async restore(user: string): Promise<void> {
     this.#user = user;
     const { keptResults } = await import('./kept-results.js');

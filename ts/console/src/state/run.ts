@@ -1,4 +1,4 @@
-/** One run of a statement in one tab: its states, its clock, its rows as they arrive. */
+/** One run of a statement in one tab: state, duration, and rows as they arrive. */
 import { batch, type Accessor } from 'solid-js';
 import type { AnswerTail } from '../api/answer.js';
 import { aborted, execute, SqlError, Unreachable } from '../api/client.js';
@@ -9,11 +9,11 @@ import { duration, rowsText } from '../model/format.js';
 import { messageOf } from '../model/message.js';
 import { signal, counter } from '../model/signal.js';
 
-/** A result of an earlier page. */
+/** A result from before a reload. */
 export interface EarlierResult {
   readonly result: Result;
   readonly at: Date;
-  /** Rows that it had then. */
+  /** Number of rows that it had then. */
   readonly total: number;
 }
 
@@ -21,17 +21,17 @@ export interface StatementText {
   readonly text: string;
   /** Where the statement begins in the tab's text. */
   readonly start: number;
-  /** Rows of its result before those that are shown. */
+  /** Number of rows to skip at the beginning of the result. */
   readonly skip?: number;
-  /** At most so many rows; otherwise as many as the page keeps. */
+  /** Maximum number of rows; by default, as many as the page keeps. */
   readonly most?: number;
-  /** What is sent in its stead, with the values of parameters. */
+  /** The statement sent instead, with the values of its parameters. */
   readonly bound?: Bound;
 }
 
 interface Failure {
   readonly message: string;
-  /** UTF-16 offset in the tab's text, when the server named a place. */
+  /** UTF-16 offset in the tab's text, if the server reported a position. */
   readonly offset: number | undefined;
   readonly reachable: boolean;
 }
@@ -46,28 +46,28 @@ export interface Run {
   readonly totalMs: number | undefined;
   readonly tail: AnswerTail | undefined;
   readonly failure: Failure | undefined;
-  /** Whether this run's answer has rows and columns. */
+  /** Whether the result of this run has rows and columns. */
   readonly hasRows: boolean;
 }
 
 let lastRunId = 0;
 
-/** The runs of one tab. What is shown stays until the next answer's columns are there. */
+/** The runs of one tab. The shown result is retained until the columns of the next one arrive. */
 export class Runner {
   readonly #run = signal<Run | undefined>(undefined);
   readonly run: Accessor<Run | undefined> = this.#run;
   readonly #result = signal<Result | undefined>(undefined);
   readonly result: Accessor<Result | undefined> = this.#result;
   readonly #earlier = signal<EarlierResult | undefined>(undefined);
-  /** What an earlier page showed, until something runs here. */
+  /** Result from before a reload, until something runs here. */
   readonly earlier: Accessor<EarlierResult | undefined> = this.#earlier;
   readonly #revision = counter();
-  /** Grows whenever the shown result has grown. */
+  /** Incremented whenever the shown result grows. */
   readonly revision: Accessor<number> = this.#revision;
   #abort: AbortController | undefined;
   readonly #versions: (() => Versions) | undefined;
 
-  /** With the versions of tables rows beyond those that come first are read as well. */
+  /** If `versions` is given, further rows of large results are loaded on demand. */
   constructor(versions?: () => Versions) {
     this.#versions = versions;
   }
@@ -80,7 +80,7 @@ export class Runner {
     this.#abort?.abort();
   }
 
-  /** Shows what an earlier page showed, where nothing has run yet. */
+  /** Shows a result from before a reload, if nothing has run yet. */
   restore(earlier: EarlierResult): void {
     if (this.run() === undefined) {
       batch(() => {
@@ -91,7 +91,7 @@ export class Runner {
     }
   }
 
-  /** Runs to the end and resolves to the finished run; never rejects. */
+  /** Runs to completion and resolves to the finished run; never rejects. */
   async start(statement: StatementText): Promise<Run> {
     this.cancel();
     const abort = new AbortController();
@@ -157,7 +157,7 @@ export class Runner {
       },
       onRows: (rows) => {
         result?.append(rows);
-        // However fast pieces arrive, the views are updated once per frame.
+        // However fast chunks arrive, the views are updated once per frame.
         if (!current() || frame !== 0) {
           return;
         }
@@ -180,7 +180,7 @@ export class Runner {
     return tail;
   }
 
-  /** Finds out whether rows that did not come with a result can be read when they are wanted. */
+  /** Finds out whether the remaining rows of a result can be loaded on demand. */
   async #readBeyond(result: Result, versions: Versions): Promise<void> {
     const { beyond } = await import('./beyond.js');
     await beyond(result, versions, (next) => {
@@ -208,7 +208,7 @@ function failureOf(cause: unknown, statement: StatementText): Failure {
   return { message, offset: undefined, reachable: !(cause instanceof Unreachable) };
 }
 
-/** A run in one sentence: for the mark's tooltip, the log and the live region. */
+/** Summary of a run in one sentence, for the mark's tooltip, the log and the live region. */
 export function runTitle(run: Run): string {
   const took = run.totalMs === undefined ? '' : ` in ${duration(run.totalMs)}`;
   switch (run.state) {
@@ -223,7 +223,7 @@ export function runTitle(run: Run): string {
   }
 }
 
-/** What a finished run did: `72 rows`, `OK`, `2 rows updated`. */
+/** Outcome of a finished run: `72 rows`, `OK`, `2 rows updated`. */
 export function outcome({ hasRows, tail }: Run): string {
   if (hasRows) {
     return `${tail?.isCut ? 'more than ' : ''}${rowsText(tail?.count ?? 0)}`;

@@ -1,4 +1,4 @@
-/** The tree's content: tables at once, columns of a table when it is opened. */
+/** Content of the schema tree: all tables, and the columns of expanded ones. */
 import type { Accessor } from 'solid-js';
 import { query, SqlError, Unreachable } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
@@ -17,9 +17,9 @@ import { quoted } from '../sql/names.js';
 import { signal } from '../model/signal.js';
 import { settle, readyOf, type Loading } from './loading.js';
 
-/** All that the tree shows without opening anything, asked for by every page. */
+/** Everything that the collapsed tree shows; sent by every page. */
 export const TREE_QUESTION = treeQuestion('now()');
-/** The same without the time, which would make each answer another one. */
+/** The same without the time, which would make every result different. */
 export const LIVE_TREE_QUESTION = treeQuestion('null::timestamp');
 
 function treeQuestion(now: string): string {
@@ -45,17 +45,17 @@ export class Schema {
   readonly tables: Accessor<Loading<readonly TableEntry[]>> = this.#tables;
   readonly #columns = signal<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>>(new Map());
   readonly columns: Accessor<ReadonlyMap<string, Loading<readonly ColumnEntry[]>>> = this.#columns;
-  /** Resolves once tables and functions have been asked for, whatever came of it. */
+  /** Resolves once requests for tables and functions have succeeded or failed. */
   readonly asked: Promise<void>;
   #wasAsked!: () => void;
-  /** What the server binds calls to; the list does not change while it runs. */
+  /** Functions of the server; the list does not change while it runs. */
   #functions: readonly FunctionEntry[] = [];
 
   constructor() {
     this.asked = new Promise((resolve) => (this.#wasAsked = resolve));
   }
 
-  /** Asks anew for the tables, and for the columns of those that were opened. */
+  /** Reloads the tables, and the columns of those that were expanded. */
   async refresh(): Promise<void> {
     this.#tables.set(await settle(listAll));
     if (this.#functions.length === 0) {
@@ -66,7 +66,7 @@ export class Schema {
     await Promise.all([...this.columns().keys()].map((name) => this.#loadColumns(name)));
   }
 
-  /** Tables may be others after a statement that does more than read. */
+  /** Tables may have changed after a statement that does more than read. */
   async refreshAfter(statement: string): Promise<void> {
     const { onlyReads } = await import('../sql/effects.js');
     if (!onlyReads(statement)) {
@@ -75,14 +75,14 @@ export class Schema {
   }
 
   /**
-   * Asks anew for what is seen without opening anything. Rejects when the server does not answer:
-   * what is shown stays.
+   * Reloads everything that the collapsed tree shows. Rejects if the server does not respond; the
+   * old content stays visible.
    */
   async look(): Promise<void> {
     this.#tables.set(await settle(listAll, Unreachable));
   }
 
-  /** Takes over an answer to `LIVE_TREE_QUESTION`, as of `now`. */
+  /** Applies a response to `LIVE_TREE_QUESTION`, as of `now`. */
   take({ head, rows }: Answer, now: string): void {
     const asked = head.columns.findIndex(({ name }) => name === 'asked_at');
     const dated = rows.map((row) => row.with(asked, now));
@@ -97,17 +97,17 @@ export class Schema {
     await this.#loadColumns(table);
   }
 
-  /** Tables and views; none while they are not known. */
+  /** Tables and views; empty until they are known. */
   get known(): readonly TableEntry[] {
     return readyOf(this.tables()) ?? [];
   }
 
-  /** What is known of a table or view. */
+  /** Entry of a table or view, if it is known. */
   entryOf(name: string | undefined): TableEntry | undefined {
     return this.known.find((one) => one.name === name);
   }
 
-  /** The version of each table, as far as the page knows: it may be an earlier one. */
+  /** Last known version of each table; it may be out of date. */
   versions(): ReadonlyMap<string, string> {
     return new Map(
       this.known.flatMap(({ name, version }) =>
@@ -116,18 +116,18 @@ export class Schema {
     );
   }
 
-  /** Rows of all tables that may be seen; nothing where none of them tells. */
+  /** Total rows of all visible tables; `undefined` if no row count is known. */
   get rowCount(): number | undefined {
     const counts = this.known.flatMap(({ rows }) => rows ?? []);
     return counts.length === 0 ? undefined : counts.reduce((sum, rows) => sum + rows, 0);
   }
 
-  /** The columns of a table that has been opened. */
+  /** Columns of a table that was expanded. */
   columnsOf(table: string): readonly ColumnEntry[] {
     return readyOf(this.columns().get(table)) ?? [];
   }
 
-  /** Every table, every column name that has been seen, and the functions. */
+  /** All tables, all column names seen so far, and the functions. */
   names(): KnownNames {
     const entries = [...this.columns().values()].flatMap((entry) => readyOf(entry) ?? []);
     return {
@@ -149,7 +149,7 @@ export class Schema {
   }
 }
 
-/** Tables and views of all kinds, by name. One that knows no views still answers `SHOW TABLES`. */
+/** Tables and views of all kinds, by name. A server without views still supports `SHOW TABLES`. */
 async function listAll(): Promise<TableEntry[]> {
   try {
     return tableEntries(await query(TREE_QUESTION));
@@ -161,7 +161,7 @@ async function listAll(): Promise<TableEntry[]> {
   }
 }
 
-/** The statement that makes a table or view, as the server writes it. */
+/** The statement that creates a table or view, as written by the server. */
 export async function createStatement(name: string, kind: TableKind): Promise<string> {
   const { rows } = await query(`SHOW CREATE ${KIND_WORDS[kind].toUpperCase()} ${quoted(name)}`);
   return rows.map((row) => String(row[0])).join('\n');

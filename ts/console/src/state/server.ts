@@ -1,4 +1,4 @@
-/** The server: whether it answers, its settings, and what it offers to the user of the page. */
+/** The server: its connection, its settings, and the features available to the user. */
 import type { Accessor } from 'solid-js';
 import { query, savePreferences, settings, SqlError, type Settings } from '../api/client.js';
 import { signal } from '../model/signal.js';
@@ -10,31 +10,34 @@ export class Server {
   readonly #settings = signal<Settings | undefined>(undefined);
   readonly settings: Accessor<Settings | undefined> = this.#settings;
   readonly #listsUsers = signal(false);
-  /** Whether the user of the page may see users and their rights. */
+  /** Whether the user may list users and their permissions. */
   readonly listsUsers: Accessor<boolean> = this.#listsUsers;
 
-  /** Whether the server tells people apart, so that there are rights to look at. */
+  /** Whether access control is enabled. */
   get hasUsers(): boolean {
     return this.settings()?.config['acl.enabled'] === true;
   }
 
-  /** Whether the server keeps notebooks for its users. */
+  /** Whether the server stores notebooks for its users. */
   get keepsNotebooks(): boolean {
     return this.settings()?.config['notebooks.kept'] === true;
   }
 
-  /** Whether the server refuses everything that writes and comes over HTTP. */
+  /** Whether the server refuses all writes over HTTP. */
   get isReadOnly(): boolean {
     const writers = this.settings()?.config['accepting.writes'];
     return Array.isArray(writers) && !writers.includes('http');
   }
 
-  /** Whether the server lets the page change what it is called. */
+  /** Whether the server allows the page to edit its name, role and colour. */
   get savesPreferences(): boolean {
     return this.settings()?.config['http.settings.readonly'] === false;
   }
 
-  /** Asks the server for its settings, and throws when it does not answer; what it was before. */
+  /**
+   * Requests the server's settings; throws if it does not respond. Returns the previous connection
+   * state.
+   */
   async greet(signal?: AbortSignal): Promise<Connection> {
     this.#settings.set(await settings(signal));
     const before = this.connection();
@@ -42,7 +45,7 @@ export class Server {
     return before;
   }
 
-  /** Asks whether there are users that this one may see; once for each who signs in. */
+  /** Checks whether the user may list users; called after each sign-in. */
   async askForUsers(): Promise<void> {
     try {
       await query('SHOW USERS', { maxRows: 1 });
@@ -54,7 +57,7 @@ export class Server {
     }
   }
 
-  /** Changes what the server is called, for every user. */
+  /** Changes the server's name, role or colour for every user. */
   async savePreferences(changed: Readonly<Record<string, string>>): Promise<void> {
     try {
       await savePreferences(changed, this.settings()?.version ?? 0);

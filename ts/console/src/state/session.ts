@@ -1,4 +1,4 @@
-/** What a page has: one object for each concern. Views take those that they show. */
+/** State of a page: one object per concern. Views receive the ones they show. */
 import { Activity } from './activity.js';
 import { Jobs } from './jobs.js';
 import { Plans } from './plans.js';

@@ -1,4 +1,4 @@
-/** Running statements: the one under the cursor, all of a tab, one that comes from elsewhere. */
+/** Runs statements: the one under the cursor, all in a tab, or one from another view. */
 import type { Accessor } from 'solid-js';
 import { bind, parametersOf } from '../sql/parameters.js';
 import { editor } from './editor.js';
@@ -39,7 +39,7 @@ export class Statements {
     }
   }
 
-  /** Runs the selection or the statement under the cursor. */
+  /** Runs the selection, or else the statement under the cursor. */
   async run(): Promise<void> {
     const statement = this.#current('run');
     const tab = this.#workspace.active();
@@ -48,7 +48,7 @@ export class Statements {
     }
   }
 
-  /** Runs every statement of the tab in order and stops at the first failure. */
+  /** Runs all statements of the tab in order, and stops at the first failure. */
   async runAll(): Promise<void> {
     if (this.#isWithoutEditor()) {
       return;
@@ -62,7 +62,7 @@ export class Statements {
     }
   }
 
-  /** Runs the query of the shown result again, for another range of it. */
+  /** Runs the query of the shown result again, for another range of its rows. */
   async showRows(skip: number): Promise<void> {
     const tab = this.#workspace.active();
     const runner = this.#workspace.runner(tab);
@@ -73,12 +73,12 @@ export class Statements {
     }
   }
 
-  /** Opens a query in a tab of its own and runs it. */
+  /** Opens a query in a new tab and runs it. */
   preview(query: string): void {
     openPage('sql');
     this.#workspace.add(`${query};\n`);
     const statement = { text: query, start: 0 };
-    // The editor shows the new tab in the next turn.
+    // The editor shows the new tab in the next microtask.
     queueMicrotask(() => void this.#runOne(this.#workspace.active(), statement));
   }
 
@@ -104,7 +104,7 @@ export class Statements {
     }
   }
 
-  /** Shows how the selection or the statement under the cursor would run. */
+  /** Shows the plan of the selection, or else of the statement under the cursor. */
   explain(): void {
     const statement = this.#current('explain');
     if (statement) {
@@ -113,7 +113,7 @@ export class Statements {
     }
   }
 
-  /** Brings the plan to the front; the first time, of the statement under the cursor. */
+  /** Shows the plan; the first time, that of the statement under the cursor. */
   showPlan(): void {
     if (this.#around.plans.of(this.#workspace.active()) === undefined) {
       this.explain();
@@ -125,7 +125,7 @@ export class Statements {
     this.#workspace.runner(this.#workspace.active()).cancel();
   }
 
-  /** The selection or the statement under the cursor; says so where there is none. */
+  /** The selection, or else the statement under the cursor; tells the user if there is none. */
   #current(verb: string): StatementText | undefined {
     if (this.#isWithoutEditor()) {
       return undefined;
@@ -137,7 +137,9 @@ export class Statements {
     return statement;
   }
 
-  /** A tab that follows a table or shows a notebook has no statement under a cursor. */
+  /**
+   * Whether the tab follows a table or shows a notebook, and so has no statement under a cursor.
+   */
   #isWithoutEditor(): boolean {
     const { isWithoutEditor, activeFollow } = this.#workspace;
     if (isWithoutEditor) {

@@ -1,45 +1,45 @@
 /**
- * Drafts, history and layout: in the browser's own database where no login is required, otherwise
+ * Drafts, history and layout: stored in the browser's database if no login is required, otherwise
  * in the user's workspace on the server (`user-store.ts`). Never credentials.
  *
- * Records of one kind share the beginning of their keys, `tab/…`. What several windows write says
- * when it changed: of two values the later one stays, whichever is written last.
+ * Records of one kind share a key prefix, `tab/…`. Records that several windows write contain the
+ * time of the change: the later change wins, whichever is written last.
  */
 import type { Dated } from '../api/workspace.js';
 
 const DATABASE = 'tidemark';
 const STORE = 'workspace';
-/** Begins the names of what `saveAtOnce` keeps. */
+/** Prefix of the names that `saveAtOnce` writes. */
 const LAST = 'tidemark.last.';
 
-/** Begins the names of what a session left unsaved when it ended, encrypted for its user. */
+/** Prefix of the names of data that was unsaved when a session ended, encrypted for its user. */
 export const UNSAVED = 'tidemark.unsaved.';
 
-/** Where the records of a user who logs in are. */
+/** Storage for the records of a user who logs in. */
 export interface UserRecords {
   /** Distinguishes the workspaces of one browser. */
   readonly id: string;
   loadAll(prefix: string): Promise<Map<string, Dated>>;
   saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean>;
   saveAtOnce(values: ReadonlyMap<string, Dated>): void;
-  /** Leaves what could not be saved in the browser, encrypted, for the next sign-in. */
+  /** Stores unsaved data in the browser, encrypted, for the next sign-in. */
   sealUnsaved(): Promise<void>;
   remove(keys: readonly string[]): Promise<void>;
 }
 
 let ofUser: UserRecords | undefined;
 
-/** From now on tabs, log and results are those of the user who has signed in. */
+/** From now on, tabs, log and results belong to the user who has signed in. */
 export function useUserRecords(records: UserRecords): void {
   ofUser = records;
 }
 
-/** Leaves what could not be saved, for the user's next sign-in. */
+/** Stores unsaved data for the user's next sign-in. */
 export async function sealUnsaved(): Promise<void> {
   await ofUser?.sealUnsaved().catch(() => undefined);
 }
 
-/** Distinguishes what windows of different users write. */
+/** Separates the data that windows of different users write. */
 export function workspaceId(): string {
   return ofUser?.id ?? '';
 }
@@ -60,7 +60,7 @@ async function storeFor(mode: IDBTransactionMode): Promise<IDBObjectStore> {
   return (await database()).transaction(STORE, mode).objectStore(STORE);
 }
 
-/** The value kept under a name; nothing where the browser keeps nothing (private windows). */
+/** The value stored under a name; `undefined` if the browser stores nothing (private windows). */
 export async function load<T>(key: string): Promise<T | undefined> {
   try {
     const last = localStorage.getItem(LAST + key);
@@ -74,8 +74,8 @@ export async function load<T>(key: string): Promise<T | undefined> {
 }
 
 /**
- * Keeps values of a page that is about to go, for which the database would be too slow. Each counts
- * until the next save under its name. Where it is too large the value saved before stays.
+ * Stores values of a page that is being closed, for which the database would be too slow. Each is
+ * valid until the next save under its name. If it is too large, the value saved before is retained.
  */
 export function saveAtOnce(values: ReadonlyMap<string, Dated>): void {
   if (ofUser) {
@@ -86,12 +86,12 @@ export function saveAtOnce(values: ReadonlyMap<string, Dated>): void {
     try {
       localStorage.setItem(LAST + key, JSON.stringify(value));
     } catch {
-      // Full, or switched off.
+      // Storage is full or disabled.
     }
   }
 }
 
-/** Whether the value is safe now. */
+/** Returns whether the value was saved. */
 export async function save(key: string, value: unknown): Promise<boolean> {
   try {
     await settled((await storeFor('readwrite')).put(value, key));
@@ -102,13 +102,13 @@ export async function save(key: string, value: unknown): Promise<boolean> {
   }
 }
 
-/** All values whose keys begin with `prefix`, by key, those of pages that went at once included. */
+/** All values whose keys begin with `prefix`, by key, including those from `saveAtOnce`. */
 export async function loadAll<T extends Dated>(prefix: string): Promise<Map<string, T>> {
   const found = ofUser ? await ofUser.loadAll(prefix) : await browserRecords.loadAll(prefix);
   return found as Map<string, T>;
 }
 
-/** Writes each value unless the one that is there has changed later. Whether all are safe now. */
+/** Writes each value unless the stored one is newer. Returns whether all were saved. */
 export async function saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean> {
   return await (ofUser ?? browserRecords).saveDated(values);
 }
@@ -117,16 +117,16 @@ export async function remove(keys: readonly string[]): Promise<void> {
   await (ofUser ?? browserRecords).remove(keys);
 }
 
-/** The browser's own records, with and without a login. */
+/** The browser's own storage, used with and without a login. */
 export const browserRecords = { loadAll: loadFrom, saveDated: saveTo, remove: removeFrom };
 
-/** Removes from the browser's database every record that `retained` does not want. */
+/** Removes all records from the browser's database except those that `retained` selects. */
 export async function clearRecords(retained: (key: string) => boolean): Promise<void> {
   try {
     const keys = await settled((await storeFor('readonly')).getAllKeys());
     await removeFrom(keys.map(String).filter((key) => !retained(key)));
   } catch {
-    // The browser keeps nothing.
+    // The browser stores nothing.
   }
 }
 
@@ -151,7 +151,7 @@ async function loadFrom<T extends Dated>(prefix: string): Promise<Map<string, T>
       }
     }
   } catch {
-    // The browser keeps nothing, or no more than was read.
+    // The browser stores nothing, or only what was read.
   }
   return found;
 }
@@ -181,7 +181,7 @@ async function removeFrom(keys: readonly string[]): Promise<void> {
       localStorage.removeItem(LAST + key);
     }
   } catch {
-    // What cannot be removed is removed the next time.
+    // It is removed the next time.
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * The tabs as the browser keeps them: one record each, written when that tab changes, and sent to
- * the other windows of the console. Of two changes to one tab the later one counts; no window
- * writes what another one has.
+ * Tabs as stored in the browser: one record each, written when the tab changes, and sent to the
+ * other windows of the console. Of two changes to a tab the later one wins; a window never
+ * overwrites changes of another.
  */
 import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId } from './store.js';
 import type { Dated } from '../api/workspace.js';
@@ -9,19 +9,19 @@ import type { Tab } from './tab.js';
 
 export interface TabRecord extends Dated {
   readonly tab: Tab;
-  /** Tabs stand in the order of these. */
+  /** Sort key of the tabs. */
   readonly place: number;
-  /** When it was closed, if it is. */
+  /** Time at which it was closed, if it is. */
   readonly closedAt?: number;
 }
 
 interface Kept {
   readonly records: readonly TabRecord[];
-  /** The tab that was in front. */
+  /** The active tab. */
   readonly active: string | undefined;
 }
 
-/** All tabs in one value, as earlier consoles kept them. */
+/** All tabs in one value, as earlier versions of the console stored them. */
 interface Together {
   readonly tabs: readonly Tab[];
   readonly active: string;
@@ -36,14 +36,14 @@ const SAVE_AFTER_MS = 300;
 export const KEPT_CLOSED = 50;
 
 export class TabStore {
-  /** Called with what another window has changed. */
+  /** Called when another window has changed a tab. */
   onChange: ((record: TabRecord) => void) | undefined;
   readonly #saved: (at: Date) => void;
   readonly #channel = new BroadcastChannel(CHANNEL + workspaceId());
-  /** When each tab changed last, here or elsewhere. */
+  /** Time of each tab's last change, in any window. */
   readonly #changed = new Map<string, number>();
   readonly #places = new Map<string, number>();
-  /** What is not safe yet. */
+  /** Records that are not saved yet. */
   readonly #waiting = new Map<string, TabRecord>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -82,14 +82,14 @@ export class TabStore {
     };
   }
 
-  /** Keeps a tab as it is now, a moment later; behind all others where it has no place yet. */
+  /** Saves a tab after a short delay; a new tab is placed last. */
   put(tab: Tab, change: { readonly place?: number; readonly closedAt?: number } = {}): void {
     this.note(tab, change);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.flush(), SAVE_AFTER_MS);
   }
 
-  /** Keeps a tab with the next change of any. */
+  /** Saves a tab together with the next change of any tab. */
   note(tab: Tab, { place, ...closing }: { place?: number; closedAt?: number } = {}): void {
     const changed = Math.max(Date.now(), (this.#changed.get(tab.id) ?? 0) + 1);
     const position = place ?? this.#places.get(tab.id) ?? Date.now();
@@ -102,17 +102,17 @@ export class TabStore {
     return this.#places.get(id) ?? Infinity;
   }
 
-  /** Which tab is in front: of this window, and where the next window begins. */
+  /** Stores the active tab, for this window and as the start of new ones. */
   setActive(id: string): void {
     try {
       sessionStorage.setItem(ACTIVE, id);
       localStorage.setItem(ACTIVE, id);
     } catch {
-      // Switched off.
+      // Storage is disabled.
     }
   }
 
-  /** Saves what was to be saved in a moment. */
+  /** Saves pending changes immediately. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     const records = [...this.#waiting.values()];
@@ -121,7 +121,7 @@ export class TabStore {
     }
     records.forEach((record) => this.#channel.postMessage(record));
     if (await saveDated(named(records))) {
-      // Only now: a page that goes during the save saves them at once.
+      // Removed only now: if the page is closed during the save, `saveAtOnce` stores them.
       for (const record of records) {
         if (this.#waiting.get(record.tab.id) === record) {
           this.#waiting.delete(record.tab.id);
@@ -153,7 +153,7 @@ function named(records: readonly TabRecord[]): Map<string, TabRecord> {
   return new Map(records.map((record) => [PREFIX + record.tab.id, record]));
 }
 
-/** The last closed first. */
+/** Most recently closed first. */
 export function byClosing(left: TabRecord, right: TabRecord): number {
   return (right.closedAt ?? 0) - (left.closedAt ?? 0);
 }

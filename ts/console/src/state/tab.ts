@@ -1,32 +1,32 @@
-/** What a tab is, and what it shows. */
+/** Type of a tab and its content. */
 
-/** What a tab shows that follows a table or a query instead of running statements. */
+/** A tab that follows a table or a query instead of running statements. */
 export interface FollowSpec {
-  /** The table, or what the query is called. */
+  /** The table, or the name of the query. */
   readonly table: string;
   readonly query?: string;
-  /** How many of the last rows. */
+  /** Number of last rows to show. */
   readonly rows: number;
   readonly view: 'grid' | 'chart';
 }
 
-/** What a tab is that shows a notebook; its draft is the notebook's text. */
+/** A tab that shows a notebook; its draft is the notebook's text. */
 export interface NotebookSpec {
-  /** Whether its statements may run by themselves; not before the user has run one of them. */
+  /** Whether its statements may run by themselves; only after the user has run one of them. */
   readonly approved: boolean;
-  /** Where the server keeps it. */
+  /** Its saved version on the server, if any. */
   readonly kept?: KeptNotebook;
 }
 
-/** What the server has of a notebook, as it was when it was read or saved. */
+/** A notebook on the server, as it was when last read or saved. */
 export interface KeptNotebook {
   readonly id: string;
   readonly version: number;
   readonly title: string;
   readonly text: string;
-  /** Whether it is this user's to change, to share and to delete. */
+  /** The user's access: `own` includes sharing and deleting. */
   readonly access: 'own' | 'write' | 'read';
-  /** By which it is read, where it is not shared otherwise. */
+  /** Link by which it is read, if it is not shared with the user. */
   readonly link?: string;
 }
 
@@ -38,18 +38,18 @@ export interface Tab {
   parameters?: Readonly<Record<string, string>>;
   follow?: FollowSpec;
   notebook?: NotebookSpec;
-  /** How its result is looked at; as a grid unless chosen. */
+  /** View of its result; a grid by default. */
   view?: ResultView;
   chart?: ChartSpec;
 }
 
-/** What was chosen of a tab's chart; it holds for results of the same columns. */
+/** Chart settings of a tab; they apply to results with the same columns. */
 export interface ChartSpec {
   readonly columns?: string;
   readonly kind?: string;
-  /** By their names. */
+  /** Keyed by their names. */
   readonly options?: Readonly<Record<string, string>>;
-  /** Series that were shown or hidden by hand. */
+  /** Series shown or hidden by the user. */
   readonly series?: Readonly<Record<string, boolean>>;
 }
 

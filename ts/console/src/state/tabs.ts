@@ -1,4 +1,4 @@
-/** What is done with whole tabs: opened for a text or for what it follows, closed, reopened. */
+/** Operations on whole tabs: opened for a text or to follow rows, closed, reopened. */
 import { quoted } from '../sql/names.js';
 import { editor } from './editor.js';
 import { announce, showToast } from '../page/notices.js';
@@ -24,29 +24,29 @@ export class Tabs {
     this.#workspace = around.workspace;
   }
 
-  /** Opens a text in a tab of its own. */
+  /** Opens a text in a new tab. */
   edit(text: string): void {
     openPage('sql');
     this.#workspace.add(text);
     editor()?.focus();
   }
 
-  /** Takes over what the user typed. */
+  /** Stores text as the user types it. */
   edited(tab: string, text: string): void {
-    // A notebook has editors of its own.
+    // A notebook has its own editors.
     if (this.#workspace.tabs.find(({ id }) => id === tab)?.notebook === undefined) {
       this.#workspace.setDraft(tab, text);
     }
   }
 
-  /** Follows the last rows of a table in a tab of its own. */
+  /** Follows the last rows of a table in a new tab. */
   follow(table: string): void {
     openPage('sql');
     const spec = { table, rows: FOLLOWED_ROWS, view: 'grid' } as const;
     this.#workspace.addFollow(spec, `SELECT * FROM ${quoted(table)} LIMIT -${FOLLOWED_ROWS};\n`);
   }
 
-  /** Follows the last rows of a query in a tab of its own. */
+  /** Follows the last rows of a query in a new tab. */
   async followQuery(query: string): Promise<void> {
     const { isQuery } = await import('../sql/effects.js');
     if (!isQuery(query)) {
@@ -74,14 +74,14 @@ export class Tabs {
     });
   }
 
-  /** Forgets what the editor, its problems and the browser hold of a tab that is gone. */
+  /** Removes the state of a deleted tab from the editor, its problems and the browser. */
   forget(id: string): void {
     editor()?.forget(id);
     void this.#around.results.forget(id);
     this.#around.problems.clear(id);
   }
 
-  /** Brings back the tab that was closed last. */
+  /** Reopens the tab that was closed last. */
   reopen(): void {
     const [last] = this.#workspace.closed();
     if (last) {

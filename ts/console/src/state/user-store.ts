@@ -1,7 +1,7 @@
 /**
- * The records of a user who has signed in: tabs and log in the workspace on the server. The browser
- * stores only what is encrypted with a key that the server hands to this user alone: the first rows
- * of results, for a reload, and at the end of a session what could not be saved any more.
+ * Records of a signed-in user: tabs and log are stored in the workspace on the server. The browser
+ * stores only data that is encrypted with a key that the server gives to this user alone: the first
+ * rows of results, for a reload, and data that was unsaved at the end of a session.
  */
 import { SqlError } from '../api/client.js';
 import { awaitsLogin } from '../api/credentials.js';
@@ -11,7 +11,7 @@ import { browserRecords, clearRecords, UNSAVED, type UserRecords } from './store
 const RESULTS = 'result/';
 const IV_BYTES = 12;
 const RETRY_MS = 5000;
-/** Sending the same again would not help: invalid, too large, no space. */
+/** Statuses for which a retry is useless: invalid, too large, no space. */
 const REFUSALS = [400, 413, 507];
 
 interface Sealed extends Dated {
@@ -20,10 +20,10 @@ interface Sealed extends Dated {
 
 export class UserStore implements UserRecords {
   readonly id: string;
-  /** Absent without HTTPS, where browsers do not encrypt: then the browser stores nothing. */
+  /** Absent without HTTPS, where browsers cannot encrypt: the browser then stores nothing. */
   readonly #key: CryptoKey | undefined;
   readonly #entries: Map<string, Dated>;
-  /** What the server does not have yet; `undefined` removes the entry. */
+  /** Changes that the server does not have yet; `undefined` removes the entry. */
   readonly #unsaved = new Map<string, Dated | undefined>();
   #last: Promise<unknown> = Promise.resolve();
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -36,7 +36,7 @@ export class UserStore implements UserRecords {
 
   static async open(): Promise<UserStore> {
     const { id, key, entries } = await openWorkspace();
-    // What an earlier console stored here may be another user's.
+    // Data stored here by an earlier version of the console may belong to another user.
     await clearRecords((name) => name.startsWith(RESULTS));
     const subtle = (crypto as { subtle?: SubtleCrypto }).subtle;
     const secret = await subtle?.importKey('raw', bytesOf(key), 'AES-GCM', false, [
@@ -96,7 +96,7 @@ export class UserStore implements UserRecords {
     await this.#save();
   }
 
-  /** Leaves what could not be saved in the browser, encrypted, for the next sign-in. */
+  /** Stores unsaved data in the browser, encrypted, for the next sign-in. */
   async sealUnsaved(): Promise<void> {
     const entries = [...this.#unsaved].filter(([, value]) => value !== undefined);
     const sealed = entries.length === 0 ? undefined : await this.#sealed(entries);
@@ -118,7 +118,7 @@ export class UserStore implements UserRecords {
     void this.#save();
   }
 
-  /** Sends what the server does not have yet; whether it has all of it then. */
+  /** Sends pending changes to the server; returns whether it then has all of them. */
   #save(): Promise<boolean> {
     const done = this.#last.then(async () => {
       if (this.#unsaved.size === 0) {
@@ -147,7 +147,7 @@ export class UserStore implements UserRecords {
       if (!(cause instanceof SqlError && REFUSALS.includes(cause.status))) {
         throw cause;
       }
-      // One entry that is too large must not hold up the others.
+      // One oversized entry must not block the others.
       let areSaved = sent.size > 1;
       for (const one of areSaved ? sent : []) {
         areSaved = (await this.#send(new Map([one]))) && areSaved;
@@ -178,7 +178,7 @@ export class UserStore implements UserRecords {
     return sealed;
   }
 
-  /** Nothing where it is not this user's, or damaged. */
+  /** `undefined` if the data belongs to another user or is damaged. */
   async #unsealed(sealed: Uint8Array<ArrayBuffer> | undefined): Promise<unknown> {
     try {
       if (!this.#key || !sealed) {

@@ -1,4 +1,4 @@
-/** The server as a whole: how fast rows come in, and what memory it holds. */
+/** Vital signs of the server: ingestion rate and memory usage. */
 import type { Accessor } from 'solid-js';
 import type { Answer } from '../api/cells.js';
 import { query, SqlError } from '../api/client.js';
@@ -7,17 +7,17 @@ import { signal } from '../model/signal.js';
 
 export const MEMORY_QUESTION =
   "SELECT bytes FROM memory_metrics() WHERE memory_tag = 'NATIVE_RESIDENT'";
-/** What is asked again and again, by every page. */
+/** Sent repeatedly, by every page. */
 export const VITAL_QUESTIONS: readonly string[] = [MEMORY_QUESTION];
 
 const ALL_TABLES = '';
 
 export interface Vital {
-  /** Rows a second over the last ten seconds, of all tables that may be seen. */
+  /** Rows per second over the last ten seconds, for all visible tables. */
   readonly rate: number | undefined;
-  /** The same from one look to the next, for a minute, the oldest first. */
+  /** Rows per second between consecutive polls of the last minute, oldest first. */
   readonly history: readonly number[];
-  /** Bytes, without files that are mapped. */
+  /** Bytes, excluding memory-mapped files. */
   readonly memory: number | undefined;
 }
 
@@ -25,10 +25,13 @@ export class Vitals {
   readonly #now = signal<Vital>({ rate: undefined, history: [], memory: undefined });
   readonly now: Accessor<Vital> = this.#now;
   readonly #rates = new Rates();
-  /** Questions that this server, or the rights of who asks, leaves without an answer. */
+  /** Queries that the server does not support or the user may not run. */
   readonly #refused = new Set<string>();
 
-  /** Asks anew; `rows` are in all tables now. Rejects when the server does not answer. */
+  /**
+   * Polls the server; `rows` is the current total of all tables. Rejects if the server does not
+   * respond.
+   */
   async refresh(rows: number | undefined): Promise<void> {
     this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
     this.#now.set({
@@ -38,14 +41,14 @@ export class Vitals {
     });
   }
 
-  /** Takes over how many rows there are now. */
+  /** Records the current total of rows. */
   note(rows: number | undefined): void {
     this.#rates.note(performance.now(), [{ name: ALL_TABLES, rows }]);
     const [rate, history] = [this.#rates.of(ALL_TABLES), this.#rates.history(ALL_TABLES)];
     this.#now.set({ ...this.now(), rate, history });
   }
 
-  /** Takes over an answer to `MEMORY_QUESTION`. */
+  /** Applies a response to `MEMORY_QUESTION`. */
   take({ rows }: Answer): void {
     const value = Number(rows[0]?.[0] ?? Number.NaN);
     this.#now.set({ ...this.now(), memory: Number.isNaN(value) ? undefined : value });

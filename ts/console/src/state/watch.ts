@@ -1,4 +1,4 @@
-/** Follows the server while the page is visible: its schema, running queries, memory and jobs. */
+/** Follows the server while the page is visible: schema, running queries, memory and jobs. */
 import type { Activity } from './activity.js';
 import type { Jobs } from './jobs.js';
 import { followServer } from './live.js';
@@ -15,16 +15,16 @@ interface Watched {
   readonly jobs: Jobs;
 }
 
-/** Until the function that comes back is called. */
+/** Runs until the returned function is called. */
 export function watchServer({ server, schema, activity, vitals, jobs }: Watched): () => void {
-  /** Asks for all that the server would tell by itself. */
+  /** Polls everything that the stream would push. */
   const ask = async (): Promise<void> => {
     if ((await server.greet()) !== 'connected') {
       await schema.refresh();
     } else if (schema.tables().state === 'ready') {
       await schema.look();
     }
-    // Who may not read the tables is not asked for what runs either.
+    // A user who may not read the tables is not polled for activity either.
     if (schema.tables().state === 'ready') {
       await activity.refresh();
       await vitals.refresh(schema.rowCount);

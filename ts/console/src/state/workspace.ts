@@ -1,6 +1,6 @@
 /**
- * The tabs of the workspace: their texts, which one is in front, what each of them ran.
- * Texts are saved a moment after each change, come back after a reload, and are shared by windows.
+ * Tabs of the workspace: their texts, the active tab, and their runs. Texts are saved shortly after
+ * each change, survive a reload, and are shared between windows.
  */
 import { createSignal, type Accessor } from 'solid-js';
 import { createStore, produce, reconcile } from 'solid-js/store';
@@ -21,17 +21,17 @@ export class Workspace {
   readonly #log = signal<readonly LogEntry[]>([]);
   readonly log: Accessor<readonly LogEntry[]> = this.#log;
   readonly #closed = signal<readonly Tab[]>([]);
-  /** Closed tabs that can come back, the newest first. */
+  /** Closed tabs that can be reopened, newest first. */
   readonly closed: Accessor<readonly Tab[]> = this.#closed;
   readonly #state: { readonly tabs: readonly Tab[] };
   readonly #setState: ReturnType<typeof createStore<{ tabs: Tab[] }>>[1];
   readonly #store: TabStore;
   readonly #runners = new Map<string, Runner>();
-  /** Called with a text that another window has written into a tab. */
+  /** Called when another window has changed the text of a tab. */
   onRewritten: ((tab: string, text: string) => void) | undefined;
-  /** Called with a tab that another window has closed. */
+  /** Called when another window has closed a tab. */
   onClosed: ((tab: string) => void) | undefined;
-  /** The versions of tables, as far as the page knows them. */
+  /** Last known versions of the tables. */
   versions: () => Versions = () => new Map();
   #lastNumber = 0;
 
@@ -46,7 +46,7 @@ export class Workspace {
     this.#store = store;
     this.#lastNumber = tabs.length;
     if (tabs.length === 0) {
-      // Windows that begin with nothing at the same time begin with the same tab.
+      // Windows that start empty at the same time start with the same tab.
       const made = this.#newTab(FIRST_DRAFT);
       const first = records.length === 0 ? { ...made, id: FIRST_TAB } : made;
       tabs.push(first);
@@ -69,12 +69,12 @@ export class Workspace {
     return new Workspace(store, await store.open(), savedAt);
   }
 
-  /** There is always at least one. */
+  /** Never empty. */
   get tabs(): readonly Tab[] {
     return this.#state.tabs;
   }
 
-  /** How the result of the tab in front is looked at. */
+  /** Result view of the active tab. */
   view(): ResultView {
     return this.tabs.find((tab) => tab.id === this.active())?.view ?? 'grid';
   }
@@ -85,7 +85,7 @@ export class Workspace {
     }
   }
 
-  /** What was chosen of the chart of the tab in front, where its result has these columns. */
+  /** Chart settings of the active tab, if they apply to these columns. */
   chart(columns: string): ChartSpec {
     const chart = this.tabs.find((tab) => tab.id === this.active())?.chart;
     return chart?.columns === columns ? chart : {};
@@ -101,7 +101,7 @@ export class Workspace {
     return tab?.notebook ? '' : (tab?.draft ?? '');
   }
 
-  /** Whether the user has written nothing here yet. */
+  /** Whether the user has not written anything yet. */
   get isUntouched(): boolean {
     return this.tabs.length === 1 && this.activeDraft === FIRST_DRAFT;
   }
@@ -119,7 +119,7 @@ export class Workspace {
     this.#store.setActive(id);
   }
 
-  /** Selects the tab `steps` further on, around the ends. */
+  /** Activates the tab `steps` to the right; wraps around. */
   step(steps: number): void {
     const index = this.tabs.findIndex((tab) => tab.id === this.active());
     const next = this.tabs.at((index + steps) % this.tabs.length);
@@ -134,13 +134,13 @@ export class Workspace {
     return tab;
   }
 
-  /** Adds a tab that follows a table or a query; its draft is the query of its rows. */
+  /** Adds a tab that follows a table or a query; its draft is the query that reads the rows. */
   addFollow(spec: FollowSpec, draft: string): void {
     const tab = { ...this.#newTab(draft), title: `Follow ${spec.table}`, follow: spec };
     this.#append(tab);
   }
 
-  /** Adds a tab with a notebook. */
+  /** Adds a notebook tab. */
   addNotebook(title: string, draft: string, spec: NotebookSpec): Tab {
     const kept = title.trim().slice(0, MAX_TITLE_LENGTH) || 'Notebook';
     const tab = { ...this.#newTab(draft), title: kept, notebook: spec };
@@ -148,19 +148,19 @@ export class Workspace {
     return tab;
   }
 
-  /** From now on the statements of a notebook may run by themselves. */
+  /** Allows the statements of a notebook to run by themselves. */
   approveNotebook(id: string): void {
     if (this.tabs.find((tab) => tab.id === id)?.notebook?.approved === false) {
       this.#changeNotebook(id, { approved: true });
     }
   }
 
-  /** Notes what the server has of a notebook; nothing: it is in this browser alone. */
+  /** Records the saved version of a notebook; `undefined` if it exists only in this browser. */
   keepNotebook(id: string, kept: KeptNotebook | undefined): void {
     this.#changeNotebook(id, { kept });
   }
 
-  /** Takes over what someone else has made of a notebook: it runs nothing by itself. */
+  /** Replaces a notebook with another user's version, which then runs nothing by itself. */
   replaceNotebook(id: string, kept: KeptNotebook, draft = kept.text): void {
     this.#change(id, (tab) => {
       tab.draft = draft;
@@ -184,18 +184,18 @@ export class Workspace {
     });
   }
 
-  /** What the tab in front follows, if it does. */
+  /** What the active tab follows, if anything. */
   get activeFollow(): FollowSpec | undefined {
     return this.tabs.find(({ id }) => id === this.active())?.follow;
   }
 
-  /** Whether the tab in front shows something else than an editor and a result. */
+  /** Whether the active tab shows something other than an editor and a result. */
   get isWithoutEditor(): boolean {
     const tab = this.tabs.find(({ id }) => id === this.active());
     return (tab?.follow ?? tab?.notebook) !== undefined;
   }
 
-  /** Takes a tab away; an empty one takes its place when it was the last. */
+  /** Closes a tab; an empty one replaces the last. */
   close(id: string): Tab | undefined {
     const closed = this.tabs.find((tab) => tab.id === id);
     if (!closed) {
@@ -223,7 +223,7 @@ export class Workspace {
     this.#setState('tabs', (tabs) => tabs.filter(({ id }) => id !== tab.id));
   }
 
-  /** Puts a closed tab back at the end. */
+  /** Appends a closed tab to the open ones. */
   restore(tab: Tab): void {
     this.#closed.set(this.closed().filter(({ id }) => id !== tab.id));
     this.#append({ ...tab });
@@ -235,7 +235,7 @@ export class Workspace {
     this.select(tab.id);
   }
 
-  /** Takes over what another window has made of a tab. */
+  /** Applies another window's change of a tab. */
   #take({ tab, closedAt }: TabRecord): void {
     const known = this.tabs.find(({ id }) => id === tab.id);
     if (closedAt !== undefined) {
@@ -250,7 +250,7 @@ export class Workspace {
       .map((one) => copyOf(one))
       .sort((left, right) => this.#store.placeOf(left.id) - this.#store.placeOf(right.id));
     this.#setState('tabs', reconcile(tabs, { key: 'id' }));
-    // A notebook has editors of its own.
+    // A notebook has its own editors.
     if (known && !tab.notebook) {
       this.onRewritten?.(tab.id, tab.draft);
     }
@@ -263,7 +263,7 @@ export class Workspace {
     }
   }
 
-  /** Moves a tab to a place, counted from the left. */
+  /** Moves a tab to a position, counted from the left. */
   move(id: string, to: number): void {
     const tabs = [...this.tabs];
     const [tab] = tabs.splice(
@@ -285,7 +285,7 @@ export class Workspace {
     return this.tabs.find((tab) => tab.id === id)?.parameters ?? {};
   }
 
-  /** All open tabs as a text that `importTabs` reads. */
+  /** All open tabs in the text format that `importTabs` reads. */
   exportTabs(): string {
     const tabs = this.tabs.map(({ title, draft, notebook }) => ({
       title,
@@ -295,7 +295,10 @@ export class Workspace {
     return `${JSON.stringify({ format: TABS_FORMAT, tabs }, null, 2)}\n`;
   }
 
-  /** Adds the tabs of an exported text; returns how many. Throws when it is not one. */
+  /**
+   * Adds the tabs of an exported text and returns their number. Throws if the text is not an
+   * export.
+   */
   importTabs(text: string): number {
     const tabs = tabsOf(text);
     tabs.forEach(({ draft, ...rest }) => this.#append({ ...this.#newTab(draft), ...rest }));
@@ -317,7 +320,7 @@ export class Workspace {
     return finished;
   }
 
-  /** Keeps a plan with the last run of its statement. */
+  /** Stores a plan with the last run of its statement. */
   keepPlan(text: string, plan: readonly string[]): void {
     const last = this.log().find(({ run }) => run.statement.text === text);
     if (last) {
@@ -349,19 +352,20 @@ export class Workspace {
 
   #newTab(draft: string): Tab {
     const number = ++this.#lastNumber;
-    // Not randomUUID: browsers offer it on secure origins only, and plain HTTP in a LAN is not one.
+    // Not `randomUUID`: browsers offer it only on secure origins, and plain HTTP in a LAN is not
+    // one.
     const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
     const id = `${Date.now().toString(36)}-${random.toString(36)}`;
     return { id, title: `Query ${number}`, draft };
   }
 
-  /** Saves what was to be saved in a moment: the page is about to be left. */
+  /** Saves pending changes immediately, because the page is being left. */
   async saveNow(): Promise<void> {
     await this.#store.flush();
   }
 }
 
-/** Of what a tab has, without the store's wrapping, which the browser's database refuses. */
+/** A copy without the store's proxies, which the browser's database cannot store. */
 function copyOf({ parameters, follow, notebook, chart, ...tab }: Tab): Tab {
   return {
     ...tab,

@@ -1,4 +1,4 @@
-/** Everything about one table: columns, partitions, its statement, what is being written. */
+/** Details of one table: columns, partitions, statement, writes in progress. */
 import {
   createEffect,
   createMemo,

@@ -1,4 +1,4 @@
-/** All tables with their sizes and how fast they grow, and everything about one of them. */
+/** All tables with their sizes and growth rates, and the details of one of them. */
 import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { query } from '../api/client.js';
@@ -178,7 +178,7 @@ function Head(props: {
   const order = (): 'none' | 'ascending' | 'descending' =>
     !isChosen() ? 'none' : props.sort.isDown ? 'descending' : 'ascending';
   const choose = (): void => {
-    // Of numbers and times the largest are wanted first.
+    // Numbers and times are sorted in descending order first.
     const first = props.by !== 'name' && props.by !== 'state';
     props.choose({ by: props.by, isDown: isChosen() ? !props.sort.isDown : first });
   };
@@ -194,7 +194,7 @@ function Head(props: {
   );
 }
 
-/** `–` before two counts were taken. */
+/** `–` until two counts were taken. */
 export function rateText(rate: number | undefined): string {
   return rate === undefined ? '–' : approximate(Math.round(rate));
 }

@@ -1,4 +1,4 @@
-/** What the server tells of its tables: settings, sizes, partitions, what is being written. */
+/** The server's facts about its tables: settings, sizes, partitions, writes in progress. */
 import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
 import { kindOf, type TableKind } from '../model/schema.js';
 
@@ -16,7 +16,7 @@ export interface TableFacts {
   readonly isSuspended: boolean;
   readonly isWal: boolean;
   readonly isDeduplicated: boolean;
-  /** How long rows live, as in `TTL 2 HOUR`. */
+  /** Retention, as in `TTL 2 HOUR`. */
   readonly ttl: string | undefined;
   readonly lastTransaction: number | undefined;
 }
@@ -37,11 +37,11 @@ export interface ColumnFacts {
   readonly isDesignated: boolean;
   readonly isKey: boolean;
   readonly isIndexed: boolean;
-  /** Distinct values of a symbol. */
+  /** Number of distinct values of a symbol column. */
   readonly symbols: number | undefined;
 }
 
-/** Rows of `tables()` with sizes from those of `table_storage()`. */
+/** Combines the rows of `tables()` with the sizes from `table_storage()`. */
 export function tableFacts(tables: Answer, storage: Answer): TableFacts[] {
   const sizes = storageByTable(storage);
   return recordsOf(tables)
@@ -76,7 +76,7 @@ function storageByTable(answer: Answer): Map<string, { bytes: number; partitions
   );
 }
 
-/** Rows of `table_partitions('t')`, the newest first. */
+/** Parses the rows of `table_partitions('t')`, newest first. */
 export function partitionsOf(answer: Answer): Partition[] {
   return recordsOf(answer)
     .map((cell) => ({
@@ -91,7 +91,7 @@ export function partitionsOf(answer: Answer): Partition[] {
     .reverse();
 }
 
-/** Rows of `SHOW COLUMNS`. */
+/** Parses the rows of `SHOW COLUMNS`. */
 export function columnFacts(answer: Answer): ColumnFacts[] {
   return recordsOf(answer).map((cell) => ({
     name: String(cell('column')),
@@ -103,13 +103,13 @@ export function columnFacts(answer: Answer): ColumnFacts[] {
   }));
 }
 
-/** In which order tables are listed. */
+/** Sort order of the table list. */
 export interface TableSort {
   readonly by: 'name' | 'state' | 'rows' | 'rate' | 'bytes' | 'newest';
   readonly isDown: boolean;
 }
 
-/** Those whose names have a text, in order; of the same, by name. What is not known goes last. */
+/** Tables whose name contains a text, sorted, and by name if equal. Unknown values are last. */
 export function sorted(
   tables: readonly TableFacts[],
   wanted: string,

@@ -1,4 +1,4 @@
-/** What is against something that the user wanted; nothing where the text is empty. */
+/** Error message of a user's action; renders nothing if the text is empty. */
 import { Show, type JSX } from 'solid-js';
 import { Icon } from './icons.js';
 

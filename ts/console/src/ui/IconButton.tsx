@@ -1,4 +1,4 @@
-/** A button that shows an icon alone; its label is read aloud. */
+/** A button with only an icon; its label is for screen readers. */
 import { splitProps, type JSX } from 'solid-js';
 import { Icon, type IconName } from './icons.js';
 

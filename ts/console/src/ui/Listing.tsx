@@ -1,4 +1,7 @@
-/** A table with a head. A column of numbers is aligned right; the head of actions is read aloud. */
+/**
+ * A table with a header. Numeric columns are aligned right; the header of actions is only for
+ * screen readers.
+ */
 import { For, Show, type JSX } from 'solid-js';
 
 interface ListingProps<Row> {

@@ -1,4 +1,4 @@
-/** A page of rows that are asked for again and again while the page is visible. */
+/** A page of rows that are polled while it is visible. */
 import { createComputed, Match, onCleanup, onMount, Switch, type JSX } from 'solid-js';
 import { createStore, reconcile } from 'solid-js/store';
 import { type Loading, failureOf } from '../state/loading.js';
@@ -11,16 +11,16 @@ interface LivePageProps<Row extends object> {
   readonly everyMs: number;
   readonly look: () => unknown;
   readonly loaded: Loading<readonly Row[]>;
-  /** What tells one row from the others. */
+  /** Field that identifies a row. */
   readonly key: keyof Row & string;
-  /** The title where the rows could not be read. */
+  /** Title to show if the rows could not be read. */
   readonly unread: string;
   readonly empty: JSX.Element;
   readonly children: (rows: readonly Row[]) => JSX.Element;
 }
 
 export function LivePage<Row extends object>(props: LivePageProps<Row>): JSX.Element {
-  // Rows keep their identity by key, and so their elements, and so the focus.
+  // Rows with the same key stay the same object, which preserves their elements and the focus.
   const [kept, setKept] = createStore<{ rows: Row[] }>({ rows: [] });
   createComputed(() => {
     if (props.loaded.state === 'ready') {

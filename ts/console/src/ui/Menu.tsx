@@ -1,4 +1,4 @@
-/** A menu at a place of the window: arrow keys move, Escape closes, the focus goes back. */
+/** A menu at a position of the window: arrow keys move, Escape closes, the focus returns. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { Icon, type IconName } from './icons.js';
 
@@ -6,9 +6,9 @@ export interface MenuItem {
   readonly label: string;
   readonly icon?: IconName;
   readonly keys?: string;
-  /** Given for what is on or off. */
+  /** Set for items that are on or off. */
   readonly checked?: boolean;
-  /** Begins a group of its own. */
+  /** Begins a new group. */
   readonly apart?: boolean;
   readonly run: () => void;
 }
@@ -23,7 +23,7 @@ interface OpenMenu {
 
 const [menu, setMenu] = createSignal<OpenMenu>();
 
-/** Opens a menu below and right of a point, in pixels of the window. */
+/** Opens a menu below and to the right of a point, in window pixels. */
 export function openMenu(label: string, x: number, y: number, items: readonly MenuItem[]): void {
   setMenu({ label, x, y, items, origin: document.activeElement });
 }
@@ -42,7 +42,7 @@ export function openMenuBelow(label: string, element: Element, items: readonly M
   openMenu(label, left, bottom + 2, items);
 }
 
-/** The menu that is open, if one is; exists once on the page. */
+/** The open menu, if any; rendered once per page. */
 export function MenuLayer(): JSX.Element {
   return (
     <Show when={menu()} keyed>
@@ -76,7 +76,7 @@ function Menu(props: { menu: OpenMenu }): JSX.Element {
     }
   };
   onMount(() => {
-    // Where the window ends, the menu opens to the other side.
+    // If there is not enough space in the window, the menu opens in the opposite direction.
     const { width, height } = list.getBoundingClientRect();
     list.style.left = `${Math.max(0, Math.min(props.menu.x, innerWidth - width - 4))}px`;
     list.style.top = `${Math.max(0, Math.min(props.menu.y, innerHeight - height - 4))}px`;

@@ -1,4 +1,4 @@
-/** SQL to be read: in the colours of the editor. */
+/** Read-only SQL with the editor's colours. */
 import { createMemo, For, type JSX } from 'solid-js';
 import { scan } from '../sql/scanner.js';
 
@@ -16,7 +16,7 @@ export function SqlText(props: { text: string; label: string }): JSX.Element {
   );
 }
 
-/** All of the text, what has a colour apart from what has none. */
+/** Splits the whole text into coloured and uncoloured parts. */
 function partsOf(text: string): Part[] {
   const parts: Part[] = [];
   let before = 0;

@@ -1,4 +1,4 @@
-/** In which time zone times are shown. */
+/** Switch for the time zone in which times are shown. */
 import { For, type JSX } from 'solid-js';
 import { setZone, zone } from '../page/zone.js';
 

@@ -1,7 +1,7 @@
-/** Copies texts for the user. */
+/** Copies text to the clipboard. */
 import { showToast } from '../page/notices.js';
 
-/** Copies text and says whether it did. Browsers offer the clipboard on secure origins only. */
+/** Copies text and reports the outcome. Browsers offer the clipboard API only on secure origins. */
 export async function copy(text: string, what: string): Promise<boolean> {
   let isCopied = true;
   try {
@@ -21,7 +21,7 @@ function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'visually-hidden';
-  // Beside a dialog that is open, nothing can be selected.
+  // While a modal dialog is open, nothing outside it can be selected.
   (document.querySelector('dialog:modal') ?? document.body).append(area);
   const before = document.activeElement;
   area.select();

@@ -1,11 +1,11 @@
 /**
- * Files that people take away: texts of the page, and whole results of the server.
+ * Downloads: texts of the page, and whole results from the server.
  *
- * Where no login is required or a cookie represents the user, a link is enough: the browser takes
- * the file itself, of any size. A token is in the memory of this page alone. No link carries it,
- * and it must not stand in an address, which histories and logs keep; so the page fetches the file
- * itself, into a file of the user's choice where the browser lets it, else into memory up to a
- * limit.
+ * Without a login, or with a session cookie, a link is enough: the browser downloads the file
+ * itself, of any size. A token exists only in the memory of this page. A link cannot send it, and
+ * it must not be in an address, because histories and logs store addresses. The page then fetches
+ * the file itself: into a file of the user's choice if the browser supports this, otherwise into
+ * memory up to a limit.
  */
 import { exportAddress, exported, type ExportFormat } from '../api/client.js';
 import { holdsTokens } from '../api/credentials.js';
@@ -13,9 +13,9 @@ import { bytesText } from '../model/format.js';
 import { showFailure, showToast } from '../page/notices.js';
 
 const MAX_IN_MEMORY_BYTES = 512 * 1024 * 1024;
-/** Servers and what lies before them refuse longer addresses. */
+/** Servers and proxies refuse longer URLs. */
 const MAX_ADDRESS_LENGTH = 8000;
-/** The browser may look at the address of a file a moment after the click. */
+/** The browser may read the file's address some time after the click. */
 const FORGOTTEN_AFTER_MS = 60_000;
 
 /** Offers a text as a download. */
@@ -23,7 +23,7 @@ export function saveFile(name: string, type: string, text: string): void {
   saveBlob(name, new Blob([text], { type }));
 }
 
-/** Offers what is in memory as a download. */
+/** Offers data in memory as a download. */
 export function saveBlob(name: string, blob: Blob): void {
   const address = URL.createObjectURL(blob);
   follow(name, address);
@@ -37,7 +37,7 @@ function follow(name: string, address: string): void {
   link.click();
 }
 
-/** Takes the whole result of a statement away as a file. */
+/** Downloads the whole result of a statement as a file. */
 export async function download(
   name: string,
   statement: string,
@@ -65,7 +65,7 @@ export async function download(
 
 type Bytes = ReadableStream<Uint8Array<ArrayBuffer>>;
 
-/** Not in all browsers, nor in their types. */
+/** Not available in all browsers, nor in the type definitions. */
 interface FilePicker {
   showSaveFilePicker?(options: { suggestedName: string }): Promise<FileSystemFileHandle>;
 }
@@ -74,7 +74,7 @@ async function chosenFile(name: string): Promise<FileSystemFileHandle | undefine
   return await (globalThis as FilePicker).showSaveFilePicker?.({ suggestedName: name });
 }
 
-/** The file is as it was before until all of it has come. */
+/** The target file is unchanged until the download is complete. */
 async function toFile(bytes: Bytes, target: FileSystemFileHandle): Promise<number> {
   await bytes.pipeTo(await target.createWritable());
   return (await target.getFile()).size;

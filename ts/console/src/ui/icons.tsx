@@ -1,4 +1,4 @@
-/** The icons: 16 px grid, round ends. Always beside a word or in a control with a name. */
+/** Icons: 16 px grid, round line ends. Always next to text, or in a control with a name. */
 import { Show, type JSX } from 'solid-js';
 
 interface Shape {
@@ -113,7 +113,7 @@ export function Icon(props: { name: IconName; class?: string }): JSX.Element {
   );
 }
 
-/** The mark: a flat tide line over two waves. */
+/** The logo: a flat tide line over two waves. */
 export function Logo(): JSX.Element {
   return (
     <svg class="icon logo-mark" viewBox="0 0 20 20" role="img" aria-label="Tidemark">

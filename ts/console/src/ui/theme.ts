@@ -1,4 +1,4 @@
-/** The theme in force. The boot script has set it before the first paint. */
+/** The current theme. The boot script has set it before the first paint. */
 import { createSignal } from 'solid-js';
 
 const THEMES = ['light', 'dark', 'contrast'] as const;
@@ -26,7 +26,7 @@ export function setTheme(next: Theme): void {
   try {
     localStorage.setItem(KEY, next);
   } catch {
-    // A browser that keeps nothing still shows the theme until the page is closed.
+    // Without storage the theme lasts until the page is closed.
   }
 }
 

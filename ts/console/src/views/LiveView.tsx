@@ -1,4 +1,4 @@
-/** A live view: its clauses, how far it is, what late rows cost, and what to do with it. */
+/** A live view: its clauses, its progress, the cost of late rows, and its actions. */
 import { createEffect, createMemo, createSignal, on, type JSX } from 'solid-js';
 import { query } from '../api/client.js';
 import { duration, grouped, bytesText } from '../model/format.js';
@@ -45,7 +45,7 @@ export function LiveView(props: Props): JSX.Element {
   );
 }
 
-/** Asked whenever the lists of views were. */
+/** Requested whenever the view lists are refreshed. */
 function progressOf(props: Props): () => LiveProgress | undefined {
   const [progress, setProgress] = createSignal<LiveProgress>();
   createEffect(
@@ -66,7 +66,7 @@ function progressOf(props: Props): () => LiveProgress | undefined {
   return progress;
 }
 
-/** Lets a view stay as it is, or go on. */
+/** Action that suspends or resumes a view. */
 function switching(props: Props, isOn: boolean): ViewAction {
   const run = (): Promise<void> => {
     const { name } = props;

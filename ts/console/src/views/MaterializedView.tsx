@@ -1,4 +1,4 @@
-/** A materialized view: when it is refreshed, and what to do with it. */
+/** A materialized view: its refresh policy and its actions. */
 import { createMemo, createSignal, Show, type JSX } from 'solid-js';
 import { duration, grouped, instantText } from '../model/format.js';
 import { confirmed } from '../page/questions.js';
@@ -106,7 +106,7 @@ function factsOf({ view, job }: Props, definition: Definition | undefined): Fact
   return facts.filter((fact) => typeof fact === 'object');
 }
 
-/** When the timer of a view ticks next, by the server's clock. */
+/** Next tick of a view's timer, by the server's clock. */
 function tickOf(
   { every, start, zone }: RefreshPolicy,
   view: MaterializedFacts,

@@ -1,11 +1,11 @@
-/** A form that makes a statement, shows it, and runs it. */
+/** A form that builds a statement, shows it, and runs it. */
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField } from '../dialogs/FormField.js';
 import { SqlText } from '../ui/SqlText.js';
 import type { StatementField, StatementForm } from './forms.js';
 
-/** Runs a statement; rejects with what the server says against it. */
+/** Runs a statement; rejects with the server's error message. */
 export type Attempt = (statement: string, done: string) => Promise<string>;
 
 export function StatementDialog(props: {

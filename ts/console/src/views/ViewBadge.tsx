@@ -1,4 +1,4 @@
-/** What keeps a view from showing all of its base, and since when. */
+/** Why a view lacks rows of its base table, and since when. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { approximate } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
@@ -19,7 +19,7 @@ const LOOKS = {
   behind: ['clock', 'quiet'],
 } as const;
 
-/** `fallback` is shown for a view that shows all there is. */
+/** `fallback` is shown for a view that is up to date. */
 export function ViewBadge(props: { view: ViewFacts; fallback?: string }): JSX.Element {
   const freshness = createMemo(() => freshnessOf(props.view));
   const kind = (): keyof typeof LOOKS | undefined => {

@@ -1,4 +1,4 @@
-/** A view that follows a base: how it fares, what it shows, what to do with it. */
+/** A materialized or live view: its state, its data, its actions. */
 import '../styles/views.css';
 import {
   createEffect,
@@ -110,7 +110,7 @@ export default function ViewPane(props: ViewProps): JSX.Element {
   );
 }
 
-/** The statement that makes the view, read anew for another one and on demand. */
+/** The statement that creates the view, loaded again for another view and on request. */
 function statementOf(
   props: ViewProps,
   onOther: () => void,
@@ -123,7 +123,7 @@ function statementOf(
       setStatement(next.value);
     }
   };
-  // The facts of a view are others with each look; it is the same.
+  // The facts of a view change with each poll; its name and kind do not.
   const which = createMemo(() => `${props.view.form} ${props.name}`);
   createEffect(
     on(which, () => {
@@ -135,13 +135,13 @@ function statementOf(
   return { statement, read };
 }
 
-/** Asks how views and jobs fare, often while the page is looked at; and whenever it is called. */
+/** Polls views and jobs while the page is visible; returns a function that polls immediately. */
 function lookAgain({ schema, jobs }: Session): () => Promise<void> {
   const look = async (): Promise<void> => {
     try {
       await Promise.all([schema.look(), jobs.refresh()]);
     } catch {
-      // That the server does not answer is in the status bar.
+      // The status bar reports a lost connection.
     }
   };
   onMount(() => {
@@ -180,7 +180,7 @@ function State(props: { view: ViewFacts; job: Job | undefined }): JSX.Element {
   );
 }
 
-/** What its state means, and what to do about it. */
+/** Meaning of the view's state, and what to do about it. */
 function adviceOf(view: ViewFacts, job: Job | undefined): string | undefined {
   if (job?.state === 'failing') {
     const next = job.nextRun === undefined ? '' : ` at ${instantText(job.nextRun).slice(11)} UTC`;

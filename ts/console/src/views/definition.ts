@@ -1,9 +1,9 @@
-/** The statement that makes a view, taken apart. Pure. */
+/** Parses the statement that creates a view. Pure. */
 import { parse, type Tree } from '../../../sql/index.js';
 
 type CreateView = Extract<Tree['nodes'][number], { kind: 'CreateView' }>;
 
-/** The node of a CREATE … VIEW; nothing where it is no such statement. */
+/** Node of a CREATE … VIEW statement; `undefined` for any other. */
 export function createdView(statement: string): CreateView | undefined {
   try {
     const tree = parse(statement);

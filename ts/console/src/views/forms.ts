@@ -1,4 +1,4 @@
-/** What a materialized view is asked in detail: a range of time, another way to be refreshed. */
+/** Forms for materialized views: refresh of a time range, change of the refresh policy. */
 import type { FieldSpec } from '../dialogs/FormField.js';
 import {
   changeStatement,
@@ -8,25 +8,25 @@ import {
   type RefreshPolicy,
 } from './refresh.js';
 
-/** What was typed, by the names of the fields. */
+/** Typed values by field name. */
 type Draft = Readonly<Record<string, string>>;
 
 export interface StatementField extends FieldSpec {
-  /** It is asked for only where that field has that value. */
+  /** Shown only if that field has that value. */
   readonly only?: readonly [field: string, value: string];
 }
 
-/** A dialog that makes a statement. */
+/** A dialog that builds a statement. */
 export interface StatementForm {
   readonly title: string;
   readonly text?: string;
   readonly fields: readonly StatementField[];
-  /** What they begin with. */
+  /** Initial values. */
   readonly draft: Draft;
   readonly statement: (draft: Draft) => string;
   readonly isComplete: (draft: Draft) => boolean;
   readonly act: string;
-  /** What is said when it has run. */
+  /** Message after the statement has run. */
   readonly done: string;
 }
 

@@ -1,23 +1,23 @@
-/** A live view in words: its clauses, its last repair, what stopped it. Pure. */
+/** Describes a live view in words: its clauses, its last repair, its problems. Pure. */
 import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
 import { grouped, instantText } from '../model/format.js';
 import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
 
 export interface LiveDefinition {
-  /** What the view shows. */
+  /** Query of the view. */
   readonly query: string;
-  /** FLUSH EVERY, as written. */
+  /** FLUSH EVERY clause, as written. */
   readonly flushEvery: string;
-  /** IN MEMORY, as written. */
+  /** IN MEMORY clause, as written. */
   readonly inMemory: string;
-  /** Nothing: that of the base. */
+  /** `undefined` for the partitions of the base table. */
   readonly partitionBy: string | undefined;
-  /** NOW, BEGINNING or an instant. */
+  /** NOW, BEGINNING or a timestamp. */
   readonly startFrom: string;
 }
 
-/** What SHOW CREATE LIVE VIEW gives; nothing where it is no such statement. */
+/** Parses the result of SHOW CREATE LIVE VIEW; `undefined` for any other statement. */
 export function liveDefinitionOf(statement: string): LiveDefinition | undefined {
   const node = createdView(statement);
   if (!node?.live) {
@@ -33,7 +33,7 @@ export function liveDefinitionOf(statement: string): LiveDefinition | undefined 
   };
 }
 
-/** Where the rows that are shown begin. */
+/** Where the rows of the view begin. */
 export function startText({ startFrom }: LiveDefinition, bound: string | undefined): string {
   switch (startFrom) {
     case 'BEGINNING':
@@ -45,27 +45,27 @@ export function startText({ startFrom }: LiveDefinition, bound: string | undefin
   }
 }
 
-/** What the list of live views tells beside how fresh a view is. */
+/** Columns of the list of live views in addition to freshness. */
 export interface LiveProgress {
-  /** ISO, UTC: the first instant that is shown; nothing where nothing is left out. */
+  /** ISO, UTC: first timestamp in the view; `undefined` if nothing is left out. */
   readonly bound: string | undefined;
-  /** What the last late or changed rows made it compute again; nothing before there were any. */
+  /** The last recomputation after late or changed rows; `undefined` if there was none. */
   readonly repair: Repair | undefined;
-  /** Since it last did well. */
+  /** Number of consecutive failures. */
   readonly failures: number;
-  /** What its functions hold. */
+  /** Memory of its functions. */
   readonly bytes: number | undefined;
 }
 
 interface Repair {
   readonly isUnderWay: boolean;
-  /** The first instant that is computed again. */
+  /** First timestamp that is recomputed. */
   readonly from: string | undefined;
-  /** The last one; nothing: the end of the data. */
+  /** Last timestamp that is recomputed; `undefined` for the end of the data. */
   readonly to: string | undefined;
-  /** Why it could not be kept short. */
+  /** Why the range could not be kept short. */
   readonly denial: string | undefined;
-  /** Rows that it wrote. */
+  /** Number of rows that it wrote. */
   readonly rows: number;
 }
 
@@ -79,7 +79,7 @@ export function liveQuestion(view: string): string {
   );
 }
 
-/** The row that `liveQuestion` asks for. */
+/** Parses the row that `liveQuestion` selects. */
 export function liveProgressOf(answer: Answer): LiveProgress | undefined {
   const [cell] = recordsOf(answer);
   if (!cell) {
@@ -116,7 +116,7 @@ export function repairText(repair: Repair | undefined): string {
   return `${begin} ${end}, ${count}${why}`;
 }
 
-/** How reasons of the server begin, what was done to the base, what to do about it. */
+/** Prefixes of the server's reasons, each with the change of the base table and its remedy. */
 const REASONS: readonly (readonly [begin: string, what: string, remedy: string])[] = [
   [
     'drop column operation',
@@ -153,7 +153,7 @@ const UNKNOWN =
   'It goes on by itself once its base has all it reads, under the old names and with the old ' +
   'types; otherwise drop it and create it again.';
 
-/** What happened, what that means, and what to do. */
+/** What happened, its consequence, and what to do. */
 export function liveAdvice(reason: string | undefined): string {
   const means = 'The view keeps what it shows and does not follow its base any more.';
   const [, what = '', remedy] = REASONS.find(([begin]) => reason?.startsWith(begin)) ?? [];

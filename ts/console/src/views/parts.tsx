@@ -1,4 +1,4 @@
-/** What the panes of all views have in common: their actions and their facts. */
+/** Shared by the panes of all views: actions and facts. */
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
 import { askToDrop } from '../dialogs/ask-to-drop.js';
 import { Icon, type IconName } from '../ui/icons.js';
@@ -13,10 +13,10 @@ export interface PaneProps<View> {
   readonly session: Session;
   readonly name: string;
   readonly view: View;
-  /** The statement that makes the view, once it is known. */
+  /** The statement that creates the view, once it is loaded. */
   readonly statement: string | undefined;
   readonly job: Job | undefined;
-  /** What the server says against it becomes the failure. */
+  /** The server's error becomes the failure. */
   readonly run: (statement: string, done: string) => Promise<void>;
   readonly attempt: Attempt;
   readonly failure: string;
@@ -25,14 +25,14 @@ export interface PaneProps<View> {
 export interface ViewAction {
   readonly label: string;
   readonly icon?: IconName;
-  /** What it takes, on the view. */
+  /** Permission on the view that the action requires. */
   readonly permission: string;
-  /** What it does with the view. */
+  /** What the action does with the view. */
   readonly verb: string;
   readonly run: () => void;
 }
 
-/** Buttons; of what the user may not do, why; below them what the server said against one. */
+/** Buttons of the actions; reasons why some are not permitted; below them the server's error. */
 export function Actions(props: {
   session: Session;
   name: string;
@@ -73,7 +73,7 @@ export function Actions(props: {
   );
 }
 
-/** Why the user may not do something; nothing where it may be tried. */
+/** Why an action is not permitted; `undefined` if it may be tried. */
 function refusalsOf(props: {
   session: Session;
   name: string;
@@ -84,7 +84,7 @@ function refusalsOf(props: {
       () => [props.name, props.session.server.hasUsers] as const,
       ([, hasUsers]) => {
         if (hasUsers) {
-          // Where they cannot be read, the server's own refusal tells.
+          // If the permissions cannot be read, the server refuses the action itself.
           void readOwnRights().then(setGrants, () => undefined);
         }
       },
@@ -116,7 +116,7 @@ export function dropAction(props: PaneProps<unknown>, permission: string): ViewA
 export interface Fact {
   readonly name: string;
   readonly text: string;
-  /** Over several columns, or all of them. */
+  /** Spans several columns, or all of them. */
   readonly width?: 'broad' | 'wide';
   readonly isBad?: boolean;
 }
@@ -150,7 +150,7 @@ export function Facts(props: { base: string | undefined; facts: readonly Fact[] 
   );
 }
 
-/** How the refreshes of a view go, but for how long the last one took. */
+/** State of a view's refresh job, without the duration of the last refresh. */
 export function jobFacts(job: Job | undefined, reason: string | undefined): Fact[] {
   if (!job) {
     return [];

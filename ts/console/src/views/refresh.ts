@@ -1,9 +1,9 @@
-/** When a materialized view is refreshed: read from its statement, in words, changed. Pure. */
+/** Refresh policy of a materialized view: parsed from its statement, in words, changed. Pure. */
 import type { RefreshPolicy as MaterialRefresh } from '../../../sql/index.js';
 import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
 
-/** A count of one of the units of SQL: `10m`, `1d`, `1M`. */
+/** A count with a unit of SQL: `10m`, `1d`, `1M`. */
 interface Every {
   readonly count: number;
   readonly unit: string;
@@ -11,11 +11,11 @@ interface Every {
 
 export interface RefreshPolicy {
   readonly trigger: 'immediate' | 'timer' | 'manual';
-  /** Of a timer. */
+  /** Interval of a timer. */
   readonly every: Every | undefined;
-  /** Whether it was made without being filled. */
+  /** Whether it was created without being filled. */
   readonly isDeferred: boolean;
-  /** As it is written in the statement. */
+  /** As written in the statement. */
   readonly start: string | undefined;
   readonly zone: string | undefined;
   readonly period: RefreshPeriod | undefined;
@@ -32,11 +32,11 @@ type RefreshPeriod =
 
 export interface Definition {
   readonly policy: RefreshPolicy;
-  /** What the view shows. */
+  /** Query of the view. */
   readonly query: string;
 }
 
-/** What SHOW CREATE MATERIALIZED VIEW gives; nothing where it is no such statement. */
+/** Parses the result of SHOW CREATE MATERIALIZED VIEW; `undefined` for any other statement. */
 export function definitionOf(statement: string): Definition | undefined {
   const node = createdView(statement);
   return node?.material
@@ -70,7 +70,7 @@ function periodOf(period: NonNullable<MaterialRefresh['period']>): RefreshPeriod
   return { kind: 'length', length: length.text, zone: zone?.text, delay: delay?.text };
 }
 
-/** How often, and with which delay: `every 10 min`. */
+/** Interval and delay in words: `every 10 min`. */
 export function policyText({ trigger, every, zone, isDeferred }: RefreshPolicy): string {
   const first = isDeferred ? '; not filled when it was made' : '';
   switch (trigger) {
@@ -115,7 +115,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** When a timer ticks next, in milliseconds since 1970, of a zone by the clocks of the zone. */
+/** Next tick of a timer in milliseconds since 1970; in a time zone, by its wall clock. */
 export function nextTick(every: Every, startMs: number, nowMs: number, zone?: string): number {
   if (nowMs < startMs) {
     return startMs;
@@ -123,7 +123,7 @@ export function nextTick(every: Every, startMs: number, nowMs: number, zone?: st
   const start = startMs + offsetOf(zone, startMs);
   const now = nowMs + offsetOf(zone, nowMs);
   const tick = localTick(every, start, now);
-  // The offset of a local time is that of about the same instant; clocks change at night.
+  // The offset of a local time is taken from about the same time; clocks change at night.
   return tick - offsetOf(zone, tick - offsetOf(zone, nowMs));
 }
 
@@ -146,7 +146,7 @@ function monthOf(ms: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** The same day of a later month, or its last one. */
+/** The same day of a later month, or its last day. */
 function monthsLater(ms: number, months: number): number {
   const date = new Date(ms);
   const day = date.getUTCDate();
@@ -157,7 +157,7 @@ function monthsLater(ms: number, months: number): number {
   return date.getTime();
 }
 
-/** What the clocks of a zone are ahead of UTC; 0 for a zone that the browser does not know. */
+/** Offset of a zone from UTC; 0 for a zone that the browser does not know. */
 function offsetOf(zone: string | undefined, ms: number): number {
   if (zone === undefined) {
     return 0;
@@ -173,7 +173,7 @@ function offsetOf(zone: string | undefined, ms: number): number {
   }
 }
 
-/** What was done to the base of a view that does not follow it any more. */
+/** Changes of the base table that invalidated the view. */
 const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>> = {
   'truncate operation': ['Its base was emptied.', false],
   'drop partition operation': ['A partition of its base was dropped.', false],
@@ -183,7 +183,7 @@ const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>
   'rename table operation': ['A table that its query reads was renamed.', true],
 };
 
-/** What happened, what that means, and what to do. */
+/** What happened, its consequence, and what to do. */
 export function invalidAdvice(reason: string | undefined): string {
   const [what = '', isGone = false] = REASONS[reason ?? ''] ?? [];
   const means = 'The view keeps what it shows and does not follow its base any more.';
@@ -194,7 +194,7 @@ export function invalidAdvice(reason: string | undefined): string {
   return [what, means, remedy].filter((part) => part !== '').join(' ');
 }
 
-/** What a dialog changes, as it was typed. */
+/** Input of the dialog, as typed. */
 export interface PolicyDraft {
   readonly trigger: RefreshPolicy['trigger'];
   readonly count: string;
@@ -223,7 +223,7 @@ export function draftOf(policy: RefreshPolicy | undefined): PolicyDraft {
   };
 }
 
-/** The statement that changes when a view is refreshed. */
+/** Statement that changes the refresh policy of a view. */
 export function changeStatement(view: string, draft: PolicyDraft): string {
   const parts = [`ALTER MATERIALIZED VIEW ${quoted(view)} SET REFRESH`, triggerClause(draft)];
   if (draft.period === 'bucket') {

@@ -28,7 +28,7 @@ const DATA: ChartData = {
   ],
 };
 
-test('a stack adds up what is shown; a gap is a gap of its own series alone', (t) => {
+test('a stack adds up visible series, and a gap affects only its own series', (t) => {
   const { series } = stacked(DATA, [true, true, true]);
   t.deepEqual(
     series.map(({ points }) => points),
@@ -41,7 +41,7 @@ test('a stack adds up what is shown; a gap is a gap of its own series alone', (t
   t.deepEqual(stacked(DATA, [true, false, true]).series[2]?.points, [101, 102, 100, 104]);
 });
 
-test('a histogram counts every value once, in ranges of round widths', (t) => {
+test('a histogram counts every value once, in ranges with round widths', (t) => {
   const values = Array.from({ length: 1000 }, (_, at) => at / 100);
   const { times, series, width } = histogram(values, 'v');
   t.is(series[0]?.label, 'count of v');
@@ -61,7 +61,7 @@ test('a histogram counts every value once, in ranges of round widths', (t) => {
   );
 });
 
-test('depth adds up bids downwards and asks upwards', (t) => {
+test('depth accumulates bids downwards and asks upwards', (t) => {
   const rows: Row[] = [
     ['buy', 99, 1],
     ['buy', 98, 2],
@@ -78,7 +78,7 @@ test('depth adds up bids downwards and asks upwards', (t) => {
   t.deepEqual(data.series[1]?.points, [undefined, undefined, 4, 12]);
 });
 
-test('depth of arrays is that of the last book', (t) => {
+test('depth of arrays uses the last order book', (t) => {
   const cols = columns(['ts', 'TIMESTAMP'], ['bids', 'DOUBLE[][]'], ['asks', 'DOUBLE[][]']);
   const rows: Row[] = [
     ['2024-01-01T00:00:00Z', [[1], [1]], [[2], [1]]],
@@ -103,7 +103,7 @@ test('depth of arrays is that of the last book', (t) => {
   t.deepEqual(data.series[1]?.points, [undefined, undefined, 3]);
 });
 
-test('cells of a heat map are means; what is absent stays absent', (t) => {
+test('heat map cells are means, and missing cells stay empty', (t) => {
   const cells = heatCells(DATA, 2);
   t.deepEqual(cells.starts, [0, 2]);
   t.deepEqual(cells.means, [
@@ -119,7 +119,7 @@ test('cells of a heat map are means; what is absent stays absent', (t) => {
   );
 });
 
-test('one number is a histogram, one row a number', (t) => {
+test('one numeric column becomes a histogram, one row becomes a number', (t) => {
   const one = columns(['v', 'DOUBLE']);
   const many = chooseChart(one, -1, [[1], [2], [3]]).plan;
   t.is(many && usualKind(many), 'histogram');
@@ -127,12 +127,12 @@ test('one number is a histogram, one row a number', (t) => {
   t.is(single && usualKind(single), 'number');
 });
 
-test('a logarithmic scale has gaps where values are not above zero', (t) => {
+test('a logarithmic scale has gaps where values are not positive', (t) => {
   const data = { times: [0, 1, 2], series: [{ label: '', points: [-1, 0, 5] }] };
   t.deepEqual(aboveZero(data).series[0]?.points, [null, null, 5]);
 });
 
-test('options are refused with what is wrong with them', (t) => {
+test('invalid chart options are refused with an explanation', (t) => {
   t.is(optionTrouble({}), undefined);
   t.is(
     optionTrouble({ unit: '%', decimals: '2', scale: 'log', least: '0', most: '1e3' }),
@@ -149,7 +149,7 @@ test('options are refused with what is wrong with them', (t) => {
   t.deepEqual(withoutEmpty({ scale: 'linear', unit: ' ', most: '5', other: 'x' }), { most: '5' });
 });
 
-test('thresholds are in order, and say of which level a value is', (t) => {
+test('thresholds are sorted and determine the level of a value', (t) => {
   const { thresholds } = lookOf({ thresholds: '95 error, 80, -1 ok' });
   t.deepEqual(
     thresholds.map(({ at }) => at),
@@ -160,7 +160,7 @@ test('thresholds are in order, and say of which level a value is', (t) => {
   t.is(levelOf(1e9, thresholds), 'error');
 });
 
-test('values have their unit and their decimals', (t) => {
+test('values are formatted with their unit and decimals', (t) => {
   const text = (value: number, unit: string, decimals?: number): string =>
     valueText(value, { unit, decimals }, String);
   t.is(text(1.5, ''), '1.5');
@@ -175,7 +175,7 @@ test('values have their unit and their decimals', (t) => {
   t.is(text(90, 's'), '1 min 30 s');
 });
 
-test('figures are the last values; a gauge has round ends, or the chosen ones', (t) => {
+test('figures show the last values, and a gauge has round or chosen ends', (t) => {
   const [first, second] = figuresOf(DATA, [true, false, true]);
   t.like(first, { label: 'a', last: 4, before: 2 });
   t.is(second?.label, 'c');
@@ -186,7 +186,7 @@ test('figures are the last values; a gauge has round ends, or the chosen ones', 
   t.deepEqual(endsOf({ last: -3, points: [-3] }, lookOf({})), { low: -5, high: 1 });
 });
 
-test('points are saved as they are, times in UTC, gaps empty', (t) => {
+test('points are exported unchanged, with times in UTC and empty gaps', (t) => {
   const at = Date.UTC(2024, 0, 1);
   const data = {
     times: [at, at + 0.5],
@@ -201,7 +201,7 @@ test('points are saved as they are, times in UTC, gaps empty', (t) => {
   );
 });
 
-test('annotations have a time, perhaps an end, and a text', (t) => {
+test('annotations have a time, an optional end and a label', (t) => {
   const cols = columns(['from', 'TIMESTAMP'], ['to', 'TIMESTAMP'], ['what', 'VARCHAR']);
   const rows: Row[] = [
     ['1970-01-01T00:00:01Z', null, 'deployed'],

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { DAY, HOUR, MINUTE, timeTicks, UTC, type Calendar } from '../../src/chart/time-ticks.js';
 
-/** The calendar of a named zone, as a browser there has it. */
+/** Calendar of a named zone, as in a browser there. */
 function calendarOf(zone: string): Calendar {
   const form = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
@@ -24,7 +24,7 @@ function calendarOf(zone: string): Calendar {
   return {
     partsOf,
     dayStart: (year, month, day) => {
-      // The first quarter of an hour of which the clocks say that it is this day.
+      // First quarter of an hour whose wall clock shows this day.
       const noon = Date.UTC(year, month, day, 12);
       const wanted = new Date(noon);
       let at = noon - 26 * HOUR;
@@ -45,7 +45,7 @@ function clocks(zone: string, from: string, to: string, step: number): string[] 
   );
 }
 
-test('days begin at midnight on both sides of a change of the clocks', (t) => {
+test('days begin at midnight before and after a clock change', (t) => {
   for (const [zone, from, to] of [
     ['Europe/Berlin', '2026-03-27T12:00Z', '2026-03-31T12:00Z'],
     ['Europe/Berlin', '2026-10-23T12:00Z', '2026-10-27T12:00Z'],
@@ -68,12 +68,12 @@ test('days begin at midnight on both sides of a change of the clocks', (t) => {
   }
 });
 
-test('a day without a midnight begins when it begins', (t) => {
+test('a day without a midnight begins at its first existing time', (t) => {
   const days = clocks('America/Sao_Paulo', '2018-11-02T12:00Z', '2018-11-05T12:00Z', DAY);
   t.deepEqual(days, ['11-03 00:00', '11-04 01:00', '11-05 00:00']);
 });
 
-test('an hour that comes twice has two ticks, one that is left out none', (t) => {
+test('a repeated hour has two ticks, a skipped hour has none', (t) => {
   t.deepEqual(clocks('Europe/Berlin', '2026-10-24T23:00Z', '2026-10-25T02:00Z', HOUR), [
     '10-25 01:00',
     '10-25 02:00',
@@ -87,7 +87,7 @@ test('an hour that comes twice has two ticks, one that is left out none', (t) =>
   ]);
 });
 
-test('months and years begin on their first day, and steps of them are round', (t) => {
+test('months and years begin on their first day, and their steps are round', (t) => {
   const utc = (from: string, to: string, step: number): string[] =>
     timeTicks(Date.parse(from), Date.parse(to), step, UTC).map((at) =>
       new Date(at).toISOString().slice(0, 10),
@@ -108,7 +108,7 @@ test('months and years begin on their first day, and steps of them are round', (
   ]);
 });
 
-test('seconds and minutes stand at multiples, before 1970 too', (t) => {
+test('ticks of seconds and minutes are at multiples, also before 1970', (t) => {
   t.deepEqual(timeTicks(61_000, 150_000, 30_000, UTC), [90_000, 120_000, 150_000]);
   t.deepEqual(timeTicks(-150_000, -60_000, MINUTE, UTC), [-120_000, -60_000]);
   t.deepEqual(timeTicks(1001, 1004, 1, UTC), [1001, 1002, 1003, 1004]);

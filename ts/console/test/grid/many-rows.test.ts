@@ -6,7 +6,7 @@ import { readsOf, variesBy } from '../../src/sql/repeatable.js';
 
 const TALL = { full: 2_600_000_000, view: 500 };
 
-test('rows higher than an element may be are scrolled through from the first to the last', (t) => {
+test('rows beyond the maximum element height can all be scrolled to', (t) => {
   t.is(elementHeight(TALL.full), MAX_HEIGHT);
   t.is(elementHeight(1000), 1000);
   const start = placeOf(0, TALL);
@@ -14,23 +14,23 @@ test('rows higher than an element may be are scrolled through from the first to 
   const end = placeOf(TALL.full, TALL);
   t.is(end.top, MAX_HEIGHT - TALL.view);
   t.is(end.top + end.shift, TALL.full - TALL.view);
-  // A jump of the scroll bar goes to the same share.
+  // A jump of the scroll bar goes to the same fraction of all rows.
   const middle = (MAX_HEIGHT - TALL.view) / 2;
   t.is(pixelAt(middle, start, TALL), (TALL.full - TALL.view) / 2);
   t.is(pixelAt(MAX_HEIGHT - TALL.view, start, TALL), TALL.full - TALL.view);
   t.is(pixelAt(0, end, TALL), 0);
-  // A wheel goes on by as many pixels as it says.
+  // A wheel moves by exactly its number of pixels.
   const place = placeOf(1_000_000_000, TALL);
   t.is(pixelAt(place.top + 120, place, TALL), 1_000_000_120);
   t.is(pixelAt(place.top - 120, place, TALL), 999_999_880);
-  // Its shift may let it come to the element's end too soon.
+  // Because of its shift, it may reach the element's end too early.
   t.true(isAtEdge(0, 5000, TALL));
   t.false(isAtEdge(0, 0, TALL));
   t.true(isAtEdge(MAX_HEIGHT - TALL.view, 5000, TALL));
   t.false(isAtEdge(MAX_HEIGHT - TALL.view, TALL.full - TALL.view, TALL));
 });
 
-test('what fits is scrolled as ever', (t) => {
+test('rows that fit are scrolled without a shift', (t) => {
   const small = { full: 10_000, view: 500 };
   t.deepEqual(placeOf(3000, small), { top: 3000, shift: 0 });
   t.is(pixelAt(9000, placeOf(0, small), small), 9000);
@@ -56,7 +56,7 @@ function source(asked: Asked[], fails: () => boolean = () => false) {
 
 const rest = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 90));
 
-test('rows in view are read with those beside them, once', async (t) => {
+test('visible rows are loaded once, together with their neighbours', async (t) => {
   const asked: Asked[] = [];
   const windows = new Windows(10_000_000, 3, source(asked));
   windows.want(50, 90);
@@ -81,7 +81,7 @@ test('rows in view are read with those beside them, once', async (t) => {
   t.deepEqual(asked[2], { from: 100_000, count: 2000 });
 });
 
-test('no more than so many rows are kept, those looked at longest ago go first', async (t) => {
+test('the row cache is limited and evicts the least recently viewed rows', async (t) => {
   const windows = new Windows(10_000_000, 3, source([]));
   for (let at = 1_000_000; at < 1_200_000; at += 20_000) {
     windows.want(at, at + 20_000);
@@ -99,7 +99,7 @@ test('no more than so many rows are kept, those looked at longest ago go first',
   t.true(wide.size <= 6000, String(wide.size));
 });
 
-test('a failure is said, and what is wanted is read when it is asked for again', async (t) => {
+test('a failed load is reported, and a retry loads the rows', async (t) => {
   let isGone = true;
   const windows = new Windows(
     10_000_000,
@@ -116,7 +116,7 @@ test('a failure is said, and what is wanted is read when it is asked for again',
   t.deepEqual(windows.row(5_000_000), [5_000_000]);
 });
 
-test('queries whose rows are the same each time are told from others', (t) => {
+test('queries with repeatable rows are distinguished from others', (t) => {
   const reads = readsOf(
     'WITH a AS (SELECT * FROM T1) SELECT *, abs(v) FROM a WHERE v > 1 ORDER BY v',
   );
@@ -138,7 +138,7 @@ test('queries whose rows are the same each time are told from others', (t) => {
   }
 });
 
-test('functions that vary, group or are not known are named', (t) => {
+test('functions that vary, aggregate or are unknown are reported', (t) => {
   const known = [
     { name: 'abs', type: 'STANDARD', varies: false },
     { name: 'now', type: 'STANDARD', varies: true },

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { between, cellsIn, factsOf, holds } from '../../src/grid/selection.js';
 
-test('a rectangle is the same from whichever corner it is begun', (t) => {
+test('a selection is the same from either corner', (t) => {
   const one = between({ row: 3, column: 1 }, { row: 1, column: 2 });
   t.deepEqual(one, between({ row: 1, column: 2 }, { row: 3, column: 1 }));
   t.is(cellsIn(one), 6);
@@ -10,7 +10,7 @@ test('a rectangle is the same from whichever corner it is begun', (t) => {
   t.false(holds(undefined, 0, 0));
 });
 
-test('whole numbers add up digit by digit, nulls and texts are counted apart', (t) => {
+test('integers are summed exactly, and nulls and strings are counted separately', (t) => {
   const rows = [
     ['9223372036854775807', 'a'],
     ['9223372036854775807', null],
@@ -24,7 +24,7 @@ test('whole numbers add up digit by digit, nulls and texts are counted apart', (
   t.is(facts.average, 9223372036854775807);
 });
 
-test('fractions keep what a small one loses beside a large one', (t) => {
+test('a sum of fractions keeps small values beside large ones', (t) => {
   const facts = factsOf([[1e16], [1.5], [-1e16]], [true]);
   t.is(facts.sum, '1.5');
   t.is(facts.least, -1e16);

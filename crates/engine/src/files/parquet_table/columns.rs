@@ -1,4 +1,4 @@
-//! Columns of Parquet files as columns of the dialect: which type each takes, and its cells.
+//! Maps columns of Parquet files to SQL columns: their types and cells.
 
 use std::sync::Arc;
 
@@ -18,14 +18,15 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
 
 use super::{intervals, nested};
 
-/// Footer key whose JSON lists name and SQL type of each column; `tidemark-wire` writes it.
+/// Footer key with a JSON list of column names and SQL types; `tidemark-wire` writes it.
 const TYPES_KEY: &str = "tidemark";
-/// The greatest whole number up to which every other one is a DOUBLE, too.
+/// Largest integer up to which every integer is exact as a DOUBLE.
 const EXACT: i64 = 1 << 53;
-/// Dimensions an array may have.
+/// Maximum dimensions of an array.
 const MAX_DIMENSIONS: u8 = 32;
 
-/// Names and SQL types of a file's columns: those they had in this database, or the nearest.
+/// Returns names and SQL types of a file's columns: the types they had in this database, or the
+/// nearest.
 pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
     let stored = stored_types(metadata);
     let roots = metadata.parquet_schema().root_schema().get_fields();
@@ -36,8 +37,8 @@ pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
     fields.enumerate().map(column).collect()
 }
 
-/// The same file, its texts and bytes read as views: cells of one dictionary's entry share it,
-/// however long it is. Intervals are read as their bytes.
+/// Reads the file's strings and binary values as views, so that cells share their dictionary entry
+/// whatever its length. Intervals are read as bytes.
 pub(super) fn in_views(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let schema = metadata.schema();
     let view = |field: &FieldRef| match field.data_type() {
@@ -58,14 +59,14 @@ pub(super) fn in_views(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
     hinted.unwrap_or(metadata)
 }
 
-/// Whether a file calls its bytes an enumeration, which they are texts of.
+/// Whether a file declares a binary column as an enumeration, whose values are strings.
 fn is_enumeration(column: &TypePtr) -> bool {
     let about = column.get_basic_info();
     about.converted_type() == ConvertedType::ENUM
         || matches!(about.logical_type_ref(), Some(LogicalType::Enum))
 }
 
-/// What the footer says of the columns; nothing for files of other programs.
+/// Returns the column types from the footer; empty for files of other programs.
 fn stored_types(metadata: &ArrowReaderMetadata) -> Vec<StoredColumn> {
     let footer = metadata.metadata().file_metadata();
     let about = footer
@@ -99,7 +100,7 @@ fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>, is_enumeration: 
     Field::new(name, known.unwrap_or_else(|| nearest_type(field.data_type())))
 }
 
-/// Whether a file's column can be what its footer says.
+/// Whether a file's column can have the SQL type from the footer.
 fn holds(data_type: &DataType, sql_type: SqlType) -> bool {
     let is_text = is_text(data_type);
     match sql_type {
@@ -123,11 +124,11 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// The SQL type for a column another program wrote: a text for what the dialect has no type for.
+/// Returns the SQL type for a column another program wrote; VARCHAR for types that SQL lacks.
 fn nearest_type(data_type: &DataType) -> SqlType {
     match data_type {
         DataType::Boolean => SqlType::Boolean,
-        // BYTE and SHORT have no null: INT does.
+        // BYTE and SHORT cannot be null, but INT can.
         DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::Int32 | DataType::UInt16 => {
             SqlType::Int
         }
@@ -164,7 +165,7 @@ fn nearest_type(data_type: &DataType) -> SqlType {
     }
 }
 
-/// Places before the point that a negative scale leaves out are zeros here.
+/// Turns a negative scale into additional digits before the decimal point.
 fn decimal_type(precision: u8, scale: i8) -> Option<SqlType> {
     if let Ok(scale) = u8::try_from(scale) {
         Some(SqlType::Decimal(precision.max(scale), scale))
@@ -174,7 +175,7 @@ fn decimal_type(precision: u8, scale: i8) -> Option<SqlType> {
     }
 }
 
-/// Dimensions of nested lists of numbers that a DOUBLE can be.
+/// Number of dimensions of nested lists whose numbers can be DOUBLE.
 fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     let mut dimensions = 0_u8;
     let mut level = data_type;
@@ -188,7 +189,7 @@ fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     (is_number && (1..=MAX_DIMENSIONS).contains(&dimensions)).then_some(dimensions)
 }
 
-/// The type that holds the values of both, for columns of one name in several files.
+/// Returns the type that can hold both, for columns of the same name in several files.
 pub(super) fn common_type(a: SqlType, b: SqlType) -> Option<SqlType> {
     let order: [&[SqlType]; 3] = [
         &[SqlType::Byte, SqlType::Short, SqlType::Int, SqlType::Long],
@@ -209,19 +210,19 @@ fn is_text_type(sql_type: SqlType) -> bool {
     matches!(sql_type, SqlType::Symbol | SqlType::String | SqlType::Varchar)
 }
 
-/// The cells of a file's column as a column of type `to`, which [`columns_of`] has chosen.
+/// Converts a file's column to type `to`, which [`columns_of`] has chosen.
 pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     let array = &unpacked(array, to)?;
     let is_text = is_text(array.data_type());
     let converted = match (array.data_type(), to) {
-        // A geohash of other than whole characters travels as binary digits.
+        // A geohash whose size is not a multiple of 5 bits is stored as binary digits.
         (_, SqlType::Geohash(bits)) if is_text && bits % 5 != 0 => {
             let texts = cast(array, &DataType::Utf8View).map_err(unreadable)?;
             let bits = |text: Option<&str>| i64::from_str_radix(text?, 2).ok();
             let values: Int64Array = texts.as_string_view().iter().map(bits).collect();
             cast(&values, &to.arrow_type()).map_err(unreadable)?
         }
-        // These travel as the dialect's text.
+        // These types are stored as SQL strings.
         (_, SqlType::Char | SqlType::Ipv4 | SqlType::Geohash(_)) if is_text => {
             let texts = cast(array, &DataType::Utf8View).map_err(unreadable)?;
             tidemark_functions::from_texts(&texts, to).map_err(|error| unreadable(&error))?
@@ -247,7 +248,7 @@ pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     Ok(canonical(converted, to))
 }
 
-/// A dictionary of other values than texts is only a way to store them.
+/// Expands a dictionary: except for SYMBOL it is only a storage format.
 fn unpacked(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     match array.data_type() {
         DataType::Dictionary(_, values) if to != SqlType::Symbol => {
@@ -261,7 +262,7 @@ fn unreadable(error: impl std::fmt::Display) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, error.to_string())
 }
 
-/// Refuses lists with whole numbers that would change as DOUBLE.
+/// Rejects lists with integers that are not exact as DOUBLE.
 fn refuse_inexact(array: &ArrayRef) -> EngineResult<()> {
     let mut level = Arc::clone(array);
     loop {
@@ -283,8 +284,8 @@ fn refuse_inexact(array: &ArrayRef) -> EngineResult<()> {
     }
 }
 
-/// The dialect's nulls: no valid cell holds a value that represents null in other columns, and a
-/// column that is never null holds false or 0 instead.
+/// Applies the null rules of the dialect: values that represent null become null, and null becomes
+/// false or 0 in columns that cannot be null.
 fn canonical(array: ArrayRef, sql_type: SqlType) -> ArrayRef {
     match sql_type {
         SqlType::Boolean if array.null_count() > 0 => {
@@ -315,7 +316,7 @@ fn canonical(array: ArrayRef, sql_type: SqlType) -> ArrayRef {
     }
 }
 
-/// The column with null in the place of every value that represents it.
+/// Replaces every value that represents null with null.
 fn without<T: ArrowPrimitiveType>(array: ArrayRef, is_null: fn(T::Native) -> bool) -> ArrayRef {
     let Some(values) = array.as_primitive_opt::<T>() else { return array };
     if !values.values().iter().any(|value| is_null(*value)) {
@@ -327,7 +328,7 @@ fn without<T: ArrowPrimitiveType>(array: ArrayRef, is_null: fn(T::Native) -> boo
     Arc::new(PrimitiveArray::<T>::new(cells.clone(), nulls))
 }
 
-/// A column of another file's type as the common one of all files.
+/// Converts a column to the common type of all files.
 pub(super) fn widened(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     let target = to.arrow_type();
     if *array.data_type() == target {
@@ -343,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_that_mean_null_are_null() {
+    fn values_that_represent_null_become_null() {
         let doubles: ArrayRef = Arc::new(Float64Array::from(vec![
             Some(1.0),
             Some(f64::NAN),
@@ -360,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_type_holds_both() {
+    fn common_type_can_hold_both_types() {
         use SqlType as T;
         assert_eq!(common_type(T::Long, T::Int), Some(T::Long));
         assert_eq!(common_type(T::Timestamp, T::Date), Some(T::Timestamp));

@@ -1,4 +1,4 @@
-//! One Parquet file: its footer, and where its columns are.
+//! One Parquet file: its footer, and the positions of its columns.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,10 +15,10 @@ use super::footer::{check_depth, damaged};
 use super::prune::{Bounds, bounds_of};
 use crate::runtime::guard;
 
-/// Footer key that names the column by which the whole file is sorted; `tidemark-wire` writes it.
+/// Footer key with the column by which the whole file is sorted; `tidemark-wire` writes it.
 const SORTED_KEY: &str = "tidemark.sorted";
 
-/// Where columns are, by their names: files may have tens of thousands of them.
+/// Column positions by name. Files may have tens of thousands of columns.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     exact: HashMap<String, usize>,
@@ -26,13 +26,13 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The first column of a name counts.
+    /// Adds a column; the first of several with the same name wins.
     pub(super) fn add(&mut self, name: &str, place: usize) {
         self.exact.entry(name.to_owned()).or_insert(place);
         self.folded.entry(identifier::fold(name)).or_insert(place);
     }
 
-    /// The column of this name; where letter case tells several apart, of exactly this one.
+    /// Returns the position of the column, preferring an exact match over one that ignores case.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         let exact = self.exact.get(name);
         exact.or_else(|| self.folded.get(&identifier::fold(name))).copied()
@@ -43,7 +43,7 @@ impl Names {
 #[derive(Debug)]
 pub(super) struct ParquetFile {
     pub(super) path: PathBuf,
-    /// The path as the user knows it.
+    /// The path shown to users.
     pub(super) name: String,
     pub(super) metadata: ArrowReaderMetadata,
     pub(super) columns: Vec<Field>,
@@ -51,7 +51,7 @@ pub(super) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Reads the footer.
+    /// Opens a file and reads its footer.
     pub(super) fn open(path: PathBuf, name: String) -> EngineResult<Self> {
         let unreadable = |error: &dyn std::fmt::Display| {
             EngineError::new(ErrorCode::InvalidValue, format!("cannot read '{name}': {error}"))
@@ -62,7 +62,7 @@ impl ParquetFile {
             "parquet",
             |_| damaged(&name),
             || {
-                // What Arrow's own schema adds is left out where it is nested too deep for it.
+                // The embedded Arrow schema is ignored if it is nested too deep.
                 let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
                 ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
                     .or_else(|_| ArrowReaderMetadata::load(&file, plain))
@@ -77,12 +77,12 @@ impl ParquetFile {
         Ok(Self { path, name, metadata: columns::in_views(metadata), columns, names })
     }
 
-    /// The column of this name; where letter case tells several apart, of exactly this one.
+    /// Returns the position of the column, preferring an exact match over one that ignores case.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.names.place(name)
     }
 
-    /// Where the values of a column lie that has no others inside it.
+    /// Returns the leaf index of a column that is not nested.
     fn leaf(&self, column: usize) -> Option<usize> {
         let schema = self.metadata.parquet_schema();
         let is_flat = schema.root_schema().get_fields().get(column)?.is_primitive();
@@ -91,7 +91,7 @@ impl ParquetFile {
         (schema.column(leaf).max_rep_level() == 0).then_some(leaf)
     }
 
-    /// Whether the footer says that each row group is sorted by a column, which is never null.
+    /// Whether the footer declares each row group sorted by a column without nulls.
     pub(super) fn is_sorted_by(&self, column: usize) -> bool {
         let Some(leaf) = self.leaf(column) else { return false };
         let footer = self.metadata.metadata();
@@ -109,7 +109,7 @@ impl ParquetFile {
         })
     }
 
-    /// What the footer says of a column's values in a row group.
+    /// Returns a column's min/max bounds in a row group, from the footer.
     pub(super) fn bounds(&self, group: usize, column: usize) -> Option<Bounds> {
         let group = self.metadata.metadata().row_group(group);
         let leaf = self.leaf(column)?;

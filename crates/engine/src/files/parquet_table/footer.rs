@@ -1,27 +1,27 @@
-//! How deep the columns of a Parquet file are nested, found in its footer before the reader builds
-//! them: it descends level by level on the stack of its thread, which a small file could use up.
+//! Determines from its footer how deep the columns of a Parquet file are nested. This runs before
+//! the reader, which recurses per level and could overflow its stack even for a small file.
 //!
-//! The footer is a struct in Thrift's compact protocol. Its field 2 lists the columns from the
-//! root down, each with the number of its children.
+//! The footer is a struct in Thrift's compact protocol. Its field 2 lists the columns in
+//! depth-first order, each with its number of children.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
-/// Levels of groups within each other that are opened.
+/// Maximum nesting depth of columns.
 const MAX_DEPTH: usize = 1_000;
-/// Structs and lists within each other, of those that have nothing to do with the columns.
+/// Maximum nesting of footer structs and lists unrelated to the columns.
 const MAX_NESTED: usize = 32;
-/// Bytes behind the footer: its length and the magic number.
+/// Bytes after the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
 const MAGIC: &[u8; 4] = b"PAR1";
 
-/// The field of the footer that lists the columns, and the one of a column with its children.
+/// Footer field with the list of columns, and column field with the number of children.
 const COLUMNS: i64 = 2;
 const CHILDREN: i64 = 5;
 
-/// Types of the protocol.
+/// Thrift type codes.
 const STOP: u8 = 0;
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
@@ -34,8 +34,8 @@ const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 const UUID: u8 = 13;
 
-/// Refuses a file whose columns are nested in more than [`MAX_DEPTH`] levels, or whose footer does
-/// not say how deep they are. One without a footer is left to the reader, which has a word for it.
+/// Rejects a file whose columns are nested in more than [`MAX_DEPTH`] levels, or whose footer is
+/// malformed. A file without a footer is left to the reader, which reports it.
 pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
     let Some(footer) = footer_of(file)? else { return Ok(()) };
     match (Compact { rest: &footer }).depth() {
@@ -49,7 +49,7 @@ pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
     }
 }
 
-/// The footer's bytes; `None` of what is no Parquet file.
+/// Returns the footer's bytes; `None` if the file is not Parquet.
 fn footer_of(file: &mut File) -> EngineResult<Option<Vec<u8>>> {
     let read = |file: &mut File, from: u64, bytes: &mut [u8]| {
         file.seek(SeekFrom::Start(from)).and_then(|_| file.read_exact(bytes)).ok()
@@ -71,7 +71,7 @@ fn footer_of(file: &mut File) -> EngineResult<Option<Vec<u8>>> {
     Ok(read(file, start, &mut footer).map(|()| footer))
 }
 
-/// The error of a file that the reader could make no sense of.
+/// Returns the error for a file that the reader cannot parse.
 pub(super) fn damaged(name: &str) -> EngineError {
     let message =
         format!("cannot read '{name}': the file is damaged or not written as it should be");
@@ -79,7 +79,7 @@ pub(super) fn damaged(name: &str) -> EngineError {
         .with_hint("write the file anew; the server's log says where its reader stopped")
 }
 
-/// What is left of a footer. Every step is `None` where the bytes end or mean nothing.
+/// The unread bytes of a footer. Every method returns `None` if the bytes end or are malformed.
 struct Compact<'a> {
     rest: &'a [u8],
 }
@@ -113,8 +113,8 @@ impl Compact<'_> {
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// The next field of a struct whose last one was `before`: its number and type, which is
-    /// [`STOP`] at the end.
+    /// Reads the next field header of a struct after field `before`: its number and type; the type
+    /// is [`STOP`] at the end.
     fn field(&mut self, before: i64) -> Option<(i64, u8)> {
         let header = self.byte()?;
         if header == STOP {
@@ -127,7 +127,7 @@ impl Compact<'_> {
         Some((number, header & 0x0f))
     }
 
-    /// The type and number of a list's elements.
+    /// Reads the type and count of a list's elements.
     fn list(&mut self) -> Option<(u8, u64)> {
         let header = self.byte()?;
         let count = match header >> 4 {
@@ -137,7 +137,7 @@ impl Compact<'_> {
         Some((header & 0x0f, count))
     }
 
-    /// Leaves out a value. `in_list`: a truth value is a byte of its own there.
+    /// Skips a value. `in_list`: a boolean inside a list occupies one byte.
     fn skip(&mut self, kind: u8, in_list: bool, nested: usize) -> Option<()> {
         let nested = nested.checked_sub(1)?;
         match kind {
@@ -178,7 +178,7 @@ impl Compact<'_> {
         Some(())
     }
 
-    /// The children of a column.
+    /// Reads a column and returns its number of children.
     fn children(&mut self) -> Option<u64> {
         let (mut before, mut children) = (0, 0);
         while let (number, kind @ 1..) = self.field(before)? {
@@ -192,13 +192,13 @@ impl Compact<'_> {
         Some(children)
     }
 
-    /// The levels that a list of columns has.
+    /// Returns the number of levels in a list of columns.
     fn levels(&mut self) -> Option<usize> {
         let (kind, count) = self.list()?;
         if kind != STRUCT {
             return None;
         }
-        // Children that are still to come, of each group that is open.
+        // Number of remaining children of each open group.
         let mut open: Vec<u64> = Vec::new();
         let mut deepest = 0;
         for _ in 0..count {
@@ -218,7 +218,8 @@ impl Compact<'_> {
         Some(deepest)
     }
 
-    /// The levels of the columns. Of several lists the reader takes the last: the deepest counts.
+    /// Returns the nesting depth of the columns. The reader uses the last of several lists; this
+    /// returns the deepest.
     fn depth(mut self) -> Option<usize> {
         let (mut before, mut deepest) = (0, 0);
         while let (number, kind @ 1..) = self.field(before)? {
@@ -240,7 +241,7 @@ impl Compact<'_> {
 mod tests {
     use super::*;
 
-    /// A footer whose columns are one group in the other, and the innermost a LONG.
+    /// Builds a footer with nested groups around a single LONG column.
     pub(crate) fn nested(levels: usize) -> Vec<u8> {
         let mut footer = b"\x15\x02\x19\xfc".to_vec();
         let mut count = levels + 2;
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_counted_and_no_further_than_needed() {
+    fn nesting_depth_is_counted_up_to_the_limit() {
         let depth = |footer: &[u8]| Compact { rest: footer }.depth();
         assert_eq!(depth(&nested(0)), Some(2));
         assert_eq!(depth(&nested(20)), Some(22));
@@ -267,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_mean_nothing_are_none() {
+    fn malformed_footers_have_no_depth() {
         let whole = nested(30);
         for end in 0..whole.len() {
             assert_eq!(Compact { rest: &whole[..end] }.depth(), None, "{end}");
@@ -276,11 +277,11 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut changed = whole.clone();
                 changed[at] = byte;
-                // It ends, whatever it finds.
+                // It must terminate for any input.
                 let _ = Compact { rest: &changed }.depth();
             }
         }
-        // Lists within lists, and a list of more values than there are bytes.
+        // Nested lists, and a list with more values than bytes.
         assert_eq!(Compact { rest: &[0x19].repeat(1_000_000) }.depth(), None);
         let endless = b"\x19\xf1\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
         assert_eq!(Compact { rest: endless }.depth(), None);

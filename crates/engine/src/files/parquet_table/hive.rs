@@ -1,14 +1,14 @@
-//! Directories that say what their files hold: `year=2026/month=01`.
+//! Hive partition directories: `year=2026/month=01`.
 
 use datafusion::common::ScalarValue;
 use tidemark_types::{Field, SqlType};
 
-/// Represents null in the name of a directory.
+/// Represents null in a directory name.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The columns that the directories of `paths` name, and for each path their values. There are
-/// some only where all paths name the same ones; those that are `known` otherwise are left out.
-/// Whole numbers are INT or LONG, everything else is VARCHAR.
+/// Returns the columns that the directories of `paths` name, and their values per path. Returns
+/// none unless all paths name the same ones, and omits those in `known`. Integers are INT or LONG;
+/// all other values are VARCHAR.
 pub(super) fn columns_of(
     paths: &[&str],
     known: &dyn Fn(&str) -> bool,
@@ -36,7 +36,7 @@ pub(super) fn columns_of(
     (fields, rows)
 }
 
-/// The pairs `key=value` among the directories of a path.
+/// Returns the `key=value` pairs among the directories of a path.
 fn pairs(path: &str) -> Vec<(&str, Option<String>)> {
     let directories = path.rsplit_once('/').map_or("", |(directories, _)| directories);
     let pair = |directory: &'_ str| -> Option<(usize, Option<String>)> {
@@ -50,7 +50,7 @@ fn pairs(path: &str) -> Vec<(&str, Option<String>)> {
         .collect()
 }
 
-/// `%20` and the like, as programs write what a file system does not take.
+/// Decodes `%20` and similar escapes for characters that file systems do not allow.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_are_columns_where_all_files_have_them() {
+    fn directories_become_columns_when_all_files_have_them() {
         let (fields, rows) = of(&[
             "in/year=2026/city=New%20York/known=1/a.parquet",
             "in/year=2025/city=__HIVE_DEFAULT_PARTITION__/known=2/b=c.parquet",

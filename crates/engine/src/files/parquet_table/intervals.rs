@@ -1,5 +1,5 @@
-//! Columns of Parquet's INTERVAL: months, days and milliseconds, 32 bits each. The library's reader
-//! gives either the months or the others; as bytes, all of them come.
+//! Columns of Parquet's INTERVAL type: months, days and milliseconds, 32 bits each. The Arrow
+//! reader returns only some of the three, so intervals are read as raw bytes.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use tidemark_types::period::Period;
 use tidemark_types::{EngineError, EngineResult, account};
 
-/// How an interval is stored.
+/// Storage type of an interval.
 pub(super) const STORED: DataType = DataType::FixedSizeBinary(12);
-/// Bytes of an interval's text, about the most.
+/// Approximate maximum bytes of an interval's string.
 const TEXT_BYTES: usize = 64;
 
-/// The footer whose intervals are nothing but bytes; the same where there is none.
+/// Returns the footer with interval columns declared as plain bytes; unchanged if it has none.
 pub(super) fn without_meaning(footer: &Arc<ParquetMetaData>) -> Arc<ParquetMetaData> {
     let roots = footer.file_metadata().schema_descr().root_schema().get_fields();
     if !roots.iter().any(is_interval) {
@@ -58,7 +58,7 @@ fn plain(footer: &ParquetMetaData) -> Result<ParquetMetaData> {
     Ok(ParquetMetaData::new(about, footer.row_groups().to_vec()))
 }
 
-/// Stored intervals as texts: `1 year 2 mons 3 days 04:05:06.007`.
+/// Converts stored intervals to strings: `1 year 2 mons 3 days 04:05:06.007`.
 pub(super) fn texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     let cells = array
         .as_fixed_size_binary_opt()

@@ -1,9 +1,9 @@
 //! `read_parquet`: Parquet files as a table.
 //!
-//! Files are read, never mapped: users may truncate them under a running query. Columns keep the
-//! SQL type they had when this database wrote them (the footer's key `tidemark`, written by
-//! `tidemark-wire`), or take the nearest one. Of several files, columns go by their names; the
-//! directories they lie in (`year=2026/month=01`) are columns, too.
+//! Files are read, never mapped, because users may truncate them during a query. Columns keep the
+//! SQL type they had when this database wrote them (footer key `tidemark`, written by
+//! `tidemark-wire`), or get the nearest one. Columns of several files are matched by name.
+//! Directory names (`year=2026/month=01`) become columns, too.
 
 mod columns;
 mod file;
@@ -34,27 +34,27 @@ use file::{Names, ParquetFile};
 use prune::{Bounds, Value, is_useful, may_pass};
 use scan::{ParquetScanExec, Piece, Source};
 
-/// Files of one table, at most.
+/// Maximum number of files per table.
 pub(crate) const MAX_FILES: usize = 10_000;
 
-/// Parquet files of one table.
+/// A table over Parquet files.
 #[derive(Debug)]
 pub(crate) struct ParquetTable {
     files: Vec<Arc<ParquetFile>>,
-    /// For each file, the values of the columns that its directories name.
+    /// Values of the directory columns, per file.
     paths: Vec<Vec<ScalarValue>>,
-    /// Columns of the files, then those of the directories.
+    /// Columns of the files, followed by those of the directories.
     columns: Vec<Field>,
-    /// How many of `columns` the files have.
+    /// Number of `columns` that are stored in the files.
     in_files: usize,
     schema: SchemaRef,
-    /// The time by which the rows ascend, if the files say so.
+    /// The timestamp column by which the rows ascend, if the files declare one.
     sorted_by: Option<usize>,
 }
 
 impl ParquetTable {
-    /// Reads the footers of files, given by where they are and how the user calls them.
-    /// `with_directories`: what their directories say are columns.
+    /// Reads the footers of files, given as paths and the names users know. `with_directories`:
+    /// directory names become columns.
     pub(crate) fn open(
         paths: Vec<(PathBuf, String)>,
         with_directories: bool,
@@ -79,17 +79,18 @@ impl ParquetTable {
         Ok(Self { files, paths, columns, in_files, schema, sorted_by })
     }
 
-    /// The time by which the rows ascend, if the files say so.
+    /// Returns the timestamp column by which the rows ascend, if the files declare one.
     pub(crate) fn sorted_by(&self) -> Option<usize> {
         self.sorted_by
     }
 
-    /// Names and SQL types.
+    /// Returns names and SQL types.
     pub(crate) fn columns(&self) -> &[Field] {
         &self.columns
     }
 
-    /// What is left to read of a file; `None` for nothing.
+    /// Returns the row groups and columns to read from a file; `None` if all its row groups are
+    /// pruned.
     fn piece(&self, index: usize, wanted: &[usize], filters: &[Expr]) -> Option<Piece> {
         let file = &self.files[index];
         let of_path = |name: &str| {
@@ -119,14 +120,14 @@ impl ParquetTable {
     }
 }
 
-/// The columns of all files, in the order in which they first appear.
+/// Returns the columns of all files in order of first appearance.
 fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
     let mut columns: Vec<Field> = Vec::new();
     let mut names = Names::default();
     for file in files {
         check_stop()?;
         for column in &file.columns {
-            // Two of one name in the first file stay two: a query that names them gets an error.
+            // Duplicate names in the first file are kept; a query that uses the name gets an error.
             let found = names.place(&column.name).filter(|_| !Arc::ptr_eq(file, &files[0]));
             let Some(known) = found.and_then(|at| columns.get_mut(at)) else {
                 names.add(&column.name, columns.len());

@@ -1,5 +1,4 @@
-//! Columns that have no type of their own here, as JSON: structs, maps and lists of other than
-//! numbers.
+//! Columns without a SQL type, as JSON: structs, maps, and lists of anything but numbers.
 
 use std::sync::Arc;
 
@@ -10,12 +9,12 @@ use arrow::json::EncoderOptions;
 use arrow::json::writer::make_encoder;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
-/// Levels of structs, maps and lists within each other that are read.
+/// Maximum nesting of structs, maps and lists.
 const MAX_LEVELS: usize = 64;
-/// Bytes of the JSON of a number, a time or a null, with the comma behind it: about the most.
+/// Approximate maximum bytes of a number, time or null in JSON, including the comma.
 const SCALAR_BYTES: usize = 32;
 
-/// Each cell as JSON; null stays null.
+/// Converts each cell to JSON; null stays null.
 pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     let written = with_text_keys(array.data_type(), MAX_LEVELS)?;
     let array = if written == *array.data_type() {
@@ -41,14 +40,15 @@ pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(Arc::new(texts.finish()))
 }
 
-/// The error of an interval: the library's reader gives either its months or its days and time.
+/// Returns the error for intervals: the Arrow reader returns either their months, or their days and
+/// time.
 pub(super) fn no_interval() -> EngineError {
     let message = "intervals are not read, because their months would be lost";
     EngineError::new(ErrorCode::NotSupported, message)
 }
 
-/// The type with keys of maps as texts, which JSON wants. Too many levels are an error, and an
-/// interval in any of them.
+/// Returns the type with map keys as strings, as JSON requires. Too many levels or an interval at
+/// any level are an error.
 fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType> {
     let levels = levels.checked_sub(1).ok_or_else(|| {
         let message = format!("it is nested in more than {MAX_LEVELS} levels");
@@ -80,7 +80,7 @@ fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType>
     })
 }
 
-/// Bytes that the JSON of all cells takes, about.
+/// Estimates the JSON size of all cells in bytes.
 fn json_bytes(array: &dyn Array) -> usize {
     let rows = array.len();
     match array.data_type() {
@@ -92,12 +92,12 @@ fn json_bytes(array: &dyn Array) -> usize {
         DataType::LargeList(_) => rows * 4 + json_bytes(array.as_list::<i64>().values()),
         DataType::FixedSizeList(..) => rows * 4 + json_bytes(array.as_fixed_size_list().values()),
         DataType::Map(..) => rows * 4 + json_bytes(array.as_map().entries()),
-        // Cells of a dictionary may be one long text each.
+        // Each cell of a dictionary may be a long string.
         DataType::Dictionary(..) => match cast(&array.slice(0, rows), &DataType::Utf8View) {
             Ok(texts) => rows * 4 + 2 * texts.as_string_view().lengths().sum::<u32>() as usize,
             Err(_) => rows * SCALAR_BYTES,
         },
-        // A text may have escapes, bytes are two digits each.
+        // Strings may need escapes, and each byte of binary data takes two digits.
         _ => rows * SCALAR_BYTES + 2 * array.get_buffer_memory_size(),
     }
 }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_is_refused_wherever_it_is() {
+    fn intervals_are_rejected_at_any_nesting_level() {
         let interval = || DataType::Interval(IntervalUnit::DayTime);
         let field = |name: &str, data_type| Arc::new(ArrowField::new(name, data_type, true));
         let list = DataType::List(field("item", interval()));

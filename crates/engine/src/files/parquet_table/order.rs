@@ -1,4 +1,4 @@
-//! Whether the rows of Parquet files lie in the order of a time.
+//! Detects whether the rows of Parquet files are sorted by a timestamp.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use tidemark_types::Field;
 use super::file::ParquetFile;
 use super::prune::Value;
 
-/// The time by which every file says it is sorted, where each row group begins no earlier than the
-/// one before it ends.
+/// Returns the timestamp column by which every file declares itself sorted, provided that each row
+/// group starts no earlier than the previous one ends.
 pub(super) fn sorted_by(files: &[Arc<ParquetFile>], columns: &[Field]) -> Option<usize> {
     let is_time = |at: &usize| columns[*at].sql_type.is_timestamp();
     (0..columns.len()).filter(is_time).find(|at| is_sorted(files, &columns[*at].name))

@@ -1,5 +1,5 @@
-//! Which files a pattern names: `*`, `?`, `[a-z]` within one part of a path, `**` for any number
-//! of directories, `{a,b}` for one of several texts.
+//! File name patterns: `*`, `?` and `[a-z]` within a path component, `**` for any number of
+//! directories, `{a,b}` for alternatives.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::path::Path;
 use tidemark_types::bounded::check_stop;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Texts that the braces of one pattern expand to, at most.
+/// Maximum number of alternatives that one pattern expands to.
 const MAX_ALTERNATIVES: usize = 1_000;
-/// Bytes of each of them: no path is longer.
+/// Maximum bytes of an alternative; no path is longer.
 const MAX_BYTES: usize = 4_096;
-/// Entries of directories that are looked at for one pattern.
+/// Maximum number of directory entries examined for one pattern.
 const MAX_ENTRIES: usize = 200_000;
 
 /// Whether a path is a pattern.
@@ -19,13 +19,13 @@ pub(crate) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '[', '{'])
 }
 
-/// The files below `root` that `pattern` names, in the order of their paths, relative to `root`.
-/// Directories are not entered through links; hidden names need a pattern with a leading dot.
+/// Returns the files below `root` that match `pattern`, sorted, relative to `root`. Symbolic links
+/// to directories are not followed; hidden names match only a pattern with a leading dot.
 pub(crate) fn find(root: &Path, pattern: &str) -> EngineResult<Vec<String>> {
     let mut search = Search::new(root, pattern);
     for alternative in expanded(pattern)? {
         let mut parts: Vec<&str> = alternative.split('/').filter(|part| !part.is_empty()).collect();
-        // Any number of directories twice is any number of them.
+        // Consecutive `**` are equivalent to one.
         parts.dedup_by(|next, before| *next == "**" && *before == "**");
         search.seen.clear();
         search.walk("", &parts)?;
@@ -33,7 +33,7 @@ pub(crate) fn find(root: &Path, pattern: &str) -> EngineResult<Vec<String>> {
     Ok(search.found.into_iter().collect())
 }
 
-/// One text for each way through the braces.
+/// Expands the braces into all alternatives.
 fn expanded(pattern: &str) -> EngineResult<Vec<String>> {
     let mut out = vec![String::new()];
     let mut rest = pattern;
@@ -73,7 +73,7 @@ struct Search<'a> {
     root: &'a Path,
     pattern: &'a str,
     found: BTreeSet<String>,
-    /// Directories looked at, with how many parts of the alternative were left there.
+    /// Visited directories with the number of pattern components left there.
     seen: HashSet<(String, usize)>,
     entries: usize,
 }
@@ -83,11 +83,11 @@ impl<'a> Search<'a> {
         Self { root, pattern, found: BTreeSet::new(), seen: HashSet::new(), entries: 0 }
     }
 
-    /// Looks in the directory `at`, a relative path that is empty or ends in a slash.
+    /// Searches the directory `at`, a relative path that is empty or ends in a slash.
     fn walk(&mut self, at: &str, parts: &[&str]) -> EngineResult<()> {
         check_stop()?;
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
-        // Several stars come to a directory in many ways.
+        // Several stars can reach a directory in multiple ways.
         if !self.seen.insert((at.to_owned(), parts.len())) {
             return Ok(());
         }
@@ -109,9 +109,9 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Names in a directory, and whether each is a directory itself.
+    /// Returns the names in a directory, and whether each is a directory.
     fn entries(&mut self, at: &str) -> EngineResult<Vec<(String, bool)>> {
-        // A directory that is not there, or may not be read, holds no file of the pattern.
+        // A missing or unreadable directory contains no matching file.
         let Ok(entries) = std::fs::read_dir(self.root.join(at)) else { return Ok(Vec::new()) };
         let mut names = Vec::new();
         for entry in entries.flatten() {
@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a name fits one part of a pattern.
+/// Whether a name matches one component of a pattern.
 fn matches(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
@@ -140,7 +140,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Position of the last star, and how much of the name it has taken.
+    // Position of the last star, and the end of the characters it has matched.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
@@ -160,7 +160,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// Where the pattern goes on behind what fits `c`; `None` when that does not.
+/// Returns the pattern position after the element that matches `c`; `None` if it does not match.
 fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
     match pattern.get(at)? {
         '?' => Some(at + 1),
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fit_their_patterns() {
+    fn names_match_patterns() {
         let cases = [
             ("*.parquet", "a.parquet", true),
             ("*.parquet", "a.csv", false),
@@ -210,12 +210,12 @@ mod tests {
         for (pattern, name, fits) in cases {
             assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
         }
-        // Many stars are not tried in every way.
+        // Many stars do not cause exponential backtracking.
         assert!(!matches(&"*a".repeat(200), &"a".repeat(150)));
     }
 
     #[test]
-    fn braces_are_each_of_their_texts() {
+    fn braces_expand_to_all_alternatives() {
         assert_eq!(expanded("{a,b}/{1,2}").unwrap(), ["a/1", "a/2", "b/1", "b/2"]);
         assert_eq!(expanded("a{").unwrap(), ["a{"]);
         assert_eq!(expanded("{a}b{c}").unwrap(), ["abc"]);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_found_in_their_order() {
+    fn matching_files_are_found_in_path_order() {
         let root = std::env::temp_dir().join(format!("tidemark-pattern-{}", std::process::id()));
         for directory in ["a/b/c", "d", ".hidden"] {
             std::fs::create_dir_all(root.join(directory)).unwrap();

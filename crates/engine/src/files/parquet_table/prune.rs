@@ -1,8 +1,8 @@
-//! What of a file a predicate can leave out: files by the names of their directories, row groups by
-//! the statistics in the footer.
+//! Prunes data that a predicate excludes: files by their directory names, row groups by the
+//! statistics in the footer.
 //!
-//! Everything here may say "perhaps" of rows that do not pass, and never "no" of rows that do: the
-//! filter itself runs above the scan.
+//! Pruning may keep rows that do not match, but never drops a row that matches: the filter itself
+//! runs above the scan.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use parquet::file::statistics::Statistics;
 use tidemark_functions::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE};
 use tidemark_types::{SYMBOL_EQUAL, SqlType};
 
-/// A value in the form in which bounds are compared.
+/// A value in the form used to compare bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Integer(i64),
@@ -22,14 +22,14 @@ pub(super) enum Value {
     Text(String),
 }
 
-/// Least and greatest value of a column in a piece of a file, as far as they are known.
+/// Minimum and maximum of a column in a row group or file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bounds {
     pub(super) low: Value,
     pub(super) high: Value,
 }
 
-/// Whether a predicate could leave anything out.
+/// Whether a predicate can prune anything.
 pub(super) fn is_useful(filter: &Expr) -> bool {
     match filter {
         Expr::IsTrue(inner) => is_useful(inner),
@@ -45,7 +45,7 @@ pub(super) fn is_useful(filter: &Expr) -> bool {
     }
 }
 
-/// Whether rows of a piece may pass, whose columns have these bounds.
+/// Whether rows within these column bounds may match.
 pub(super) fn may_pass(filter: &Expr, bounds: &dyn Fn(&str) -> Option<Bounds>) -> bool {
     match filter {
         Expr::IsTrue(inner) => may_pass(inner, bounds),
@@ -73,14 +73,14 @@ pub(super) fn may_pass(filter: &Expr, bounds: &dyn Fn(&str) -> Option<Bounds>) -
     }
 }
 
-/// A column as a comparison reads it.
+/// A column in a comparison.
 #[derive(Debug, Clone, PartialEq)]
 struct Operand<'a> {
     name: &'a str,
     as_float: bool,
 }
 
-/// `column op literal`, in whichever way it is written.
+/// Matches `column op literal` in any of its forms.
 fn comparison(filter: &Expr) -> Option<(Operand<'_>, Operator, &ScalarValue)> {
     let (left, op, right) = match filter {
         Expr::BinaryExpr(binary) => (binary.left.as_ref(), binary.op, binary.right.as_ref()),
@@ -105,7 +105,7 @@ fn comparison(filter: &Expr) -> Option<(Operand<'_>, Operator, &ScalarValue)> {
     Some((column_of(right)?, op.swap()?, literal(left)?))
 }
 
-/// A column, perhaps in a wider type that keeps the order of its values.
+/// Returns a column, possibly cast to a wider type that preserves its order.
 fn column_of(expr: &Expr) -> Option<Operand<'_>> {
     use arrow::datatypes::DataType;
     match expr {
@@ -141,7 +141,7 @@ fn holds(
         return true; // the dialect's order of texts is its own
     }
     let (low, high) = if column.as_float { (float(low), float(high)) } else { (low, high) };
-    // DOUBLE values this close are equal.
+    // DOUBLE values within this tolerance are equal.
     let slack = if matches!(value, Value::Float(_)) { DOUBLE_TOLERANCE } else { 0.0 };
     let low = compare(&low, &value, -slack);
     let high = compare(&high, &value, slack);
@@ -163,13 +163,13 @@ fn float(value: Value) -> Value {
 }
 
 impl Value {
-    /// Whether it is no greater than another of its kind.
+    /// Whether it is at most `other`; false for values of different kinds.
     pub(super) fn is_at_most(&self, other: &Self) -> bool {
         compare(self, other, 0.0).is_some_and(Ordering::is_le)
     }
 }
 
-/// `None` for values of different kinds.
+/// Returns `None` for values of different kinds.
 fn compare(bound: &Value, value: &Value, slack: f64) -> Option<Ordering> {
     match (bound, value) {
         (Value::Integer(bound), Value::Integer(value)) => Some(bound.cmp(value)),
@@ -183,7 +183,7 @@ fn compare(bound: &Value, value: &Value, slack: f64) -> Option<Ordering> {
 const NANOS_PER_MICRO: i128 = 1_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
-/// `None` for null and for values without an order that is known here.
+/// Returns `None` for null and for values whose order is not known here.
 pub(super) fn value_of(scalar: &ScalarValue) -> Option<Value> {
     Some(match scalar {
         ScalarValue::Int8(value) => Value::Integer(i64::from((*value)?)),
@@ -207,8 +207,8 @@ pub(super) fn value_of(scalar: &ScalarValue) -> Option<Value> {
     })
 }
 
-/// The bounds of a column that is of type `sql_type` in its file; `scale` is what one unit of a
-/// stored time is in nanoseconds.
+/// Returns the bounds of a column with type `sql_type` in its file. `scale`: nanoseconds per unit
+/// of a stored timestamp.
 pub(super) fn bounds_of(
     statistics: &Statistics,
     sql_type: SqlType,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_cannot_pass_are_left_out() {
+    fn row_groups_that_cannot_match_are_pruned() {
         let may = |filter: &Expr| may_pass(filter, &ten_to_twenty);
         for (filter, expected) in [
             (col("x").gt(lit(20_i64)), false),

@@ -1,4 +1,4 @@
-//! Reading what is left of the files, one after the other in their order.
+//! Reads the remaining row groups, file after file.
 
 use std::fmt;
 use std::fs::File;
@@ -31,36 +31,37 @@ use super::file::ParquetFile;
 use super::footer::damaged;
 use crate::runtime::guard;
 
-/// Rows of a batch.
+/// Maximum rows of a batch.
 const BATCH_ROWS: usize = 64 * 1024;
-/// Rows of a batch with structs, maps or lists, whose texts are longer than they are.
+/// Maximum rows of a batch with structs, maps or lists, whose JSON is larger than the values.
 const NESTED_ROWS: usize = 8 * 1024;
-/// Bytes of a batch's lists, about.
+/// Approximate maximum bytes of the lists in a batch.
 const BATCH_BYTES: usize = 4 << 20;
-/// Bytes of a value in a list, with its place in the lists around it.
+/// Bytes of a value in a list, including its repetition and definition levels.
 const LIST_VALUE_BYTES: usize = 12;
-/// A column of lists that is so many times smaller than its values is taken for made to be.
+/// A list column is considered adversarial when its stored size is this many times smaller than its
+/// values.
 const BOMB_RATIO: usize = 1000;
-/// Batches read ahead of the plan.
+/// Number of batches read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
 
-/// Where one column of the result comes from, in one file.
+/// The source of a result column in one file.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// The file's column, of this type there.
+    /// A column of the file, and its type there.
     Column(usize, SqlType),
-    /// The names of the file's directories.
+    /// A value from the file's directory names.
     Path(ScalarValue),
-    /// The file has no such column.
+    /// The file lacks the column.
     Missing,
 }
 
-/// What is read of one file.
+/// Row groups and columns to read from one file.
 #[derive(Debug, Clone)]
 pub(super) struct Piece {
     pub(super) file: Arc<ParquetFile>,
     pub(super) row_groups: Vec<usize>,
-    /// For each column of the result.
+    /// The source of each result column.
     pub(super) sources: Vec<Source>,
 }
 
@@ -71,7 +72,7 @@ pub(super) struct ParquetScanExec {
     /// Types of the result's columns.
     types: Vec<SqlType>,
     limit: Option<usize>,
-    /// Files and row groups there are, before any was left out.
+    /// Number of files and row groups before pruning.
     all: (usize, usize),
     properties: Arc<PlanProperties>,
 }
@@ -140,7 +141,7 @@ impl ExecutionPlan for ParquetScanExec {
         self: Arc<Self>,
         _: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        // As every operator of ours: a rule that walks over the plan comes by here.
+        // Optimizer rules that walk the plan call this, so it checks for cancellation.
         check_stop().map_err(external)?;
         Ok(self)
     }
@@ -177,7 +178,7 @@ fn external(error: EngineError) -> DataFusionError {
 }
 
 impl Piece {
-    /// Sends the rows; answers whether the receiver wants more.
+    /// Sends the rows; returns whether the receiver wants more.
     fn read(
         &self,
         types: &[SqlType],
@@ -203,7 +204,7 @@ impl Piece {
             .map_err(|error| unreadable(&error))?;
         for batch in reader {
             let batch = batch.map_err(|error| unreadable(&error))?;
-            // Cells become others of about their size.
+            // The converted cells have about the same size.
             account::room(cell_bytes(&batch))?;
             if !send(self.convert(&batch, &read, types, schema)?) {
                 return Ok(false);
@@ -212,9 +213,11 @@ impl Piece {
         Ok(true)
     }
 
-    /// Rows of a batch, so that its lists have no more than [`BATCH_BYTES`] as a rule. A file says
-    /// how many values a row group has, not how they spread over its rows: where it is a thousand
-    /// times smaller than they are, all of them in one row must be no more than the query may hold.
+    /// Returns the rows per batch, so that its lists usually fit in [`BATCH_BYTES`].
+    ///
+    /// A file declares how many values a row group has, but not how they are distributed over its
+    /// rows. If the stored column is a thousand times smaller than its values, the query must have
+    /// enough memory for all values in one row.
     fn rows_at_once(&self, read: &[usize]) -> EngineResult<usize> {
         let metadata = self.file.metadata.metadata();
         let schema = self.file.metadata.parquet_schema();
@@ -241,7 +244,7 @@ impl Piece {
         Ok(most)
     }
 
-    /// The result's columns of a batch that holds the columns `read`.
+    /// Converts a batch with the columns `read` into the result's columns.
     fn convert(
         &self,
         batch: &RecordBatch,

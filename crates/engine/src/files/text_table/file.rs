@@ -1,4 +1,4 @@
-//! One file of text: which content of it is read, and how.
+//! One text file: which version of it is read, and how.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -14,15 +14,15 @@ use crate::files::csv_text::{delimiter, parse_type};
 /// A column of a file.
 #[derive(Debug, Clone)]
 pub(super) struct TextColumn {
-    /// Its place in each line.
+    /// Its field index in each line.
     pub(super) index: usize,
     pub(super) name: String,
     pub(super) sql_type: SqlType,
-    /// How its dates or numbers are written.
+    /// Format of its dates or numbers.
     pub(super) pattern: Option<String>,
-    /// Whether the type is a guess.
+    /// Whether the type was guessed.
     pub(super) guessed: bool,
-    /// Texts that are null where they are no value of the type.
+    /// Strings that are read as null unless they are values of the type.
     pub(super) null_texts: Vec<String>,
 }
 
@@ -39,12 +39,12 @@ impl TextColumn {
     }
 }
 
-/// Which content of a file is read: what comes behind it later is not.
+/// The version of a file to read; data appended later is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Version {
     file: (u64, u64),
     pub(super) bytes: u64,
-    /// Nanoseconds since 1970.
+    /// Modification time in nanoseconds since 1970.
     changed: i128,
 }
 
@@ -62,7 +62,7 @@ impl Version {
         std::fs::metadata(path).ok().map(|found| Self::of(&found))
     }
 
-    /// What [`TextFile::version`] says.
+    /// Parses [`TextFile::version`].
     fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split(':').map(str::parse::<i128>);
         let mut next = || numbers.next()?.ok();
@@ -72,7 +72,8 @@ impl Version {
         Some(Self { file, bytes: u64::try_from(bytes).ok()?, changed })
     }
 
-    /// Whether what is at `path` now is this, or what was looked at a moment ago and grew.
+    /// Whether `path` still contains this version, or a recently examined version that has only
+    /// grown.
     fn is_at(&self, path: &Path, known: &TextFile) -> bool {
         let grew = |found: Self| {
             is_fresh(known)
@@ -82,20 +83,20 @@ impl Version {
         Self::at(path).is_some_and(|found| found == *self || grew(found))
     }
 
-    /// Whether it is the same file, with more behind it.
+    /// Whether it is the same file with data appended.
     fn continues(&self, before: &Self) -> bool {
         self.file == before.file && self.bytes > before.bytes
     }
 }
 
-/// A file and how its text is read.
+/// A text file and how it is parsed.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
-    /// The file that is named, and which content of it was looked at.
+    /// The named file and its version when it was examined.
     original: (PathBuf, Version),
-    /// Where its text lies.
+    /// Path of the text to read, possibly a converted copy.
     path: PathBuf,
-    /// As users know it.
+    /// Path shown to users.
     pub(super) name: String,
     pub(super) version: Version,
     pub(super) columns: Vec<TextColumn>,
@@ -107,7 +108,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// The file at `path` as it was looked at; one that is another now is to be looked at again.
+    /// Creates the description of the file at `path`. Fails if the file has changed and must be
+    /// examined again.
     pub(super) fn new(
         path: PathBuf,
         known: &TextFile,
@@ -139,13 +141,13 @@ impl Text {
         })
     }
 
-    /// Whether the file is still the one that was looked at.
+    /// Whether the file is unchanged since it was examined.
     pub(super) fn is_current(&self, known: &TextFile) -> bool {
         let (path, version) = &self.original;
         version.is_at(path, known) && self.version.is_at(&self.path, known)
     }
 
-    /// Opens the content that this is about.
+    /// Opens the file if it still contains this version.
     pub(super) fn open(&self) -> EngineResult<File> {
         let file = File::open(&self.path).map_err(|_| changed(&self.name))?;
         let found = file.metadata().map_err(|_| changed(&self.name))?;
@@ -154,13 +156,13 @@ impl Text {
         if is_it { Ok(file) } else { Err(changed(&self.name)) }
     }
 
-    /// The column of this name.
+    /// Returns the column with this name.
     pub(super) fn column(&self, name: &str) -> Option<&TextColumn> {
         let exact = self.columns.iter().find(|column| column.name == name);
         exact.or_else(|| self.columns.iter().find(|one| identifier::same(&one.name, name)))
     }
 
-    /// How the columns `target` are read of its lines; those it does not have are null.
+    /// Returns how the `target` columns are read from its lines; missing columns are null.
     pub(super) fn spec(&self, target: Vec<Field>) -> CsvSpec {
         let columns = target.iter().enumerate().filter_map(|(at, field)| {
             let TextColumn { index, pattern, guessed, null_texts, .. } =
@@ -188,14 +190,14 @@ impl Text {
     }
 }
 
-/// Milliseconds for which what is written behind a file's end makes it no other file: a statement
-/// over a log would be bound again and again.
+/// Milliseconds for which appended data does not count as a change. Otherwise a statement over a
+/// log file would be rebound repeatedly.
 const FRESH_MS: u64 = 1_000;
 
-/// Bytes of an edge.
+/// Number of bytes compared at each end of a file.
 const EDGE_BYTES: u64 = 64;
 
-/// As [`TextFile::edges`] has them, of so many bytes of a file.
+/// Computes [`TextFile::edges`] for the first `bytes` bytes of a file.
 fn edges(path: &Path, bytes: u64) -> std::io::Result<String> {
     let file = File::open(path)?;
     let mut edge = vec![0; EDGE_BYTES.min(bytes) as usize];
@@ -212,7 +214,7 @@ fn is_fresh(known: &TextFile) -> bool {
     now.saturating_sub(known.looked_at.into()) < FRESH_MS.into()
 }
 
-/// The file is not what it was: it is to be looked at again.
+/// Returns the error for a file that changed and must be examined again.
 pub(super) fn changed(name: &str) -> EngineError {
     EngineError::new(ErrorCode::Replan, format!("file '{name}' changed while it was looked at"))
         .with_hint("run the statement again")

@@ -1,9 +1,8 @@
-//! `read_csv`, `read_json`: texts in files as a table.
+//! `read_csv`, `read_json`: text files as a table.
 //!
-//! What a text looks like (delimiter, header, columns, types) is found by TypeScript, as for an
-//! import; what is neither CSV nor UTF-8 lies converted beside the database. Files are read in the
-//! order of their names, one after the other, and never as a whole. Of several files, columns go
-//! by their names.
+//! TypeScript detects the format (delimiter, header, columns, types), as for an import. Files that
+//! are not UTF-8 CSV are converted to a copy beside the database. Files are streamed one after the
+//! other in name order. Columns of several files are matched by name.
 
 mod file;
 mod scan;
@@ -27,14 +26,14 @@ use tidemark_types::{EngineResult, Field, identifier};
 use file::{Text, changed};
 use scan::TextScanExec;
 
-/// Files of one table, at most: each is looked at before the first is read.
+/// Maximum number of files per table; each is examined before the first is read.
 pub(crate) const MAX_TEXTS: usize = 1_000;
-/// Tables whose types are known.
+/// Maximum number of cached tables with known types.
 const KEPT_TABLES: usize = 64;
-/// Columns of all files of a table that is kept, at most.
+/// Maximum number of columns, over all files, of a cached table.
 const KEPT_COLUMNS: usize = 20_000;
 
-/// Texts of one table.
+/// A table over text files.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     texts: Vec<Arc<Text>>,
@@ -43,8 +42,7 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// Texts in files, given by where they are, read as it is `known`. `whole`: types are those of
-    /// all that the files hold.
+    /// Opens the files with their `known` formats. `whole`: types are determined from all data.
     fn open(
         files: Vec<(PathBuf, String)>,
         known: &[TextFile],
@@ -62,13 +60,13 @@ impl TextTable {
         Ok(Self { texts: texts.into_iter().map(Arc::new).collect(), columns, schema })
     }
 
-    /// Names and SQL types.
+    /// Returns names and SQL types.
     pub(crate) fn columns(&self) -> &[Field] {
         &self.columns
     }
 }
 
-/// The columns of all texts, in the order in which they first appear.
+/// Returns the columns of all files in order of first appearance.
 fn common_columns(texts: &[Text]) -> Vec<Field> {
     let mut seen = std::collections::HashSet::new();
     let all = texts.iter().flat_map(|text| &text.columns);
@@ -77,13 +75,13 @@ fn common_columns(texts: &[Text]) -> Vec<Field> {
         .collect()
 }
 
-/// Tables that were opened lately: each statement opens its table several times.
+/// Cache of recently opened tables: each statement opens its table several times.
 #[derive(Debug, Default)]
 pub(crate) struct TextTables(Mutex<Vec<(u64, Arc<TextTable>)>>);
 
 impl TextTables {
-    /// Texts in files as a table. Files that are others than the `known` ones are to be looked at
-    /// again.
+    /// Opens text files as a table. Fails if files differ from the `known` ones and must be
+    /// examined again.
     pub(crate) fn open(
         &self,
         files: Vec<(PathBuf, String)>,

@@ -1,4 +1,4 @@
-//! Reading texts, one after the other in their order.
+//! Reads text files one after the other in order.
 
 use std::fmt;
 use std::io::Read;
@@ -25,16 +25,16 @@ use tokio::sync::mpsc::Sender;
 
 use super::file::{Text, changed};
 
-/// Bytes read at once.
+/// Bytes read at a time.
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
-/// Batches read ahead of the plan.
+/// Number of batches read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
 
-/// A scan of texts.
+/// A scan of text files.
 #[derive(Debug)]
 pub(super) struct TextScanExec {
     texts: Arc<Vec<Arc<Text>>>,
-    /// Of the result.
+    /// Columns of the result.
     columns: Vec<Field>,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
@@ -90,7 +90,7 @@ impl ExecutionPlan for TextScanExec {
         self: Arc<Self>,
         _: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        // As every operator of ours: a rule that walks over the plan comes by here.
+        // Optimizer rules that walk the plan call this, so it checks for cancellation.
         check_stop().map_err(external)?;
         Ok(self)
     }
@@ -117,11 +117,11 @@ fn external(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Where rows go.
+/// Destination of the rows.
 struct Rows {
     sender: Sender<Result<RecordBatch>>,
     schema: SchemaRef,
-    /// Rows that are wanted.
+    /// Number of rows still wanted.
     left: usize,
 }
 
@@ -137,13 +137,13 @@ impl Rows {
         let (schema, columns) = (Arc::clone(&self.schema), batch.columns().to_vec());
         let batch = RecordBatch::try_new_with_options(schema, columns, &options)
             .map_err(|error| EngineError::internal(format!("columns of a text: {error}")))?;
-        // A plan that has enough no longer listens.
+        // The plan may have closed the channel because it has enough rows.
         let _ = self.sender.blocking_send(Ok(batch));
         Ok(())
     }
 }
 
-/// Reads one text; answers whether more rows are wanted.
+/// Reads one file; returns whether more rows are wanted.
 fn read(text: &Text, columns: &[Field], rows: &mut Rows) -> EngineResult<bool> {
     let mut file = text.open()?.take(text.version.bytes);
     let spec = text.spec(columns.to_vec());
@@ -168,7 +168,7 @@ fn read(text: &Text, columns: &[Field], rows: &mut Rows) -> EngineResult<bool> {
     Ok(false)
 }
 
-/// A reader's error with its file.
+/// Adds the file name to an error of the reader.
 pub(super) fn named(error: EngineError, text: &Text) -> EngineError {
     let is_bad = error.code == ErrorCode::InvalidValue;
     if !is_bad && error.code != ErrorCode::ResourceLimit {
@@ -180,7 +180,7 @@ pub(super) fn named(error: EngineError, text: &Text) -> EngineError {
     EngineError { message, hint, ..error }
 }
 
-/// A value far down that a guessed type does not hold is an error: what was read is sent.
+/// Fails if a later value does not fit a guessed type, because rows of that type have been sent.
 fn must_fit(reader: &CsvReader, text: &Text, reported: &[&str]) -> EngineResult<()> {
     let mut widened = reported.iter().zip(&reader.report().widened);
     let found = widened.find_map(|(name, widened)| Some((name, widened.as_ref()?)));

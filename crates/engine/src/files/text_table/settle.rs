@@ -1,6 +1,6 @@
-//! Types that last: a column's type is a guess from the first lines of its file, and becomes wider
-//! where values further on do not fit it, as it does in an import. Of several files, a column has
-//! the type that holds those of all.
+//! Determines the final column types. A type guessed from the first lines of a file becomes wider
+//! when later values do not fit it, as in an import. A column of several files gets a type for the
+//! values of all of them.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -13,13 +13,12 @@ use tidemark_types::{EngineError, EngineResult, Field, SqlType, identifier};
 use super::file::{Text, TextColumn, changed};
 use super::scan::{CHUNK_BYTES, named};
 
-/// Bytes of all files together that are looked at, unless the statement wants all of them.
+/// Bytes of all files together that are examined, unless the statement requests all.
 const LOOKED_AT_BYTES: u64 = 64 << 20;
-/// Bytes of each file, at least.
+/// Minimum bytes examined of each file.
 const MIN_BYTES: u64 = 64 << 10;
 
-/// Gives the columns types that hold what the files have in their beginnings, or in all of them
-/// for `whole`.
+/// Widens the column types to fit the beginnings of the files, or all their data with `whole`.
 pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
     let mut left = LOOKED_AT_BYTES;
     let mut looks: Vec<u64> = Vec::with_capacity(texts.len());
@@ -29,7 +28,7 @@ pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
         looks.push(bytes);
     }
     let mut unsettled: Vec<usize> = (0..texts.len()).collect();
-    // A type only becomes wider.
+    // This terminates because types only become wider.
     while !unsettled.is_empty() {
         for at in unsettled {
             settle_one(&mut texts[at], looks[at])?;
@@ -39,7 +38,7 @@ pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
     Ok(())
 }
 
-/// Looks at a file until its types hold: a wider type may not know a form of the narrower one.
+/// Examines a file until its types fit: a wider type may not accept a format of the narrower one.
 fn settle_one(text: &mut Text, bytes: u64) -> EngineResult<()> {
     loop {
         let widened = look(text, bytes)?.widened;
@@ -56,12 +55,12 @@ fn settle_one(text: &mut Text, bytes: u64) -> EngineResult<()> {
     }
 }
 
-/// Reads a file for the types it needs.
+/// Reads a file to determine the types it needs.
 fn look(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
     let target = text.columns.iter();
     let target = target.map(|TextColumn { name, sql_type, .. }| Field::new(name, *sql_type));
     let mut spec = text.spec(target.collect());
-    // What cannot be read is the scan's to tell, when it gets there.
+    // The scan reports unreadable values when it reaches them.
     spec.atomicity = CsvAtomicity::SkipCol;
     let mut reader = CsvReader::new(spec)?;
     if !text.columns.iter().any(|column| column.guessed) {
@@ -87,7 +86,7 @@ fn look(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
     Ok(reader.report().clone())
 }
 
-/// Gives a column another type; how its values are written is kept where that has a meaning.
+/// Changes a column's type. Its format pattern is retained where it applies to the new type.
 fn widen(column: &mut TextColumn, sql_type: SqlType) {
     let is_number =
         matches!(sql_type, SqlType::Int | SqlType::Long | SqlType::Double | SqlType::Decimal(..));
@@ -96,7 +95,7 @@ fn widen(column: &mut TextColumn, sql_type: SqlType) {
     column.sql_type = sql_type;
 }
 
-/// Gives columns of one name one type; answers the files that must be looked at again.
+/// Gives columns of the same name the same type; returns the files to examine again.
 fn unify(texts: &mut [Text]) -> Vec<usize> {
     let mut types: HashMap<String, SqlType> = HashMap::new();
     for column in texts.iter().flat_map(|text| &text.columns) {
@@ -129,7 +128,7 @@ fn is_time(sql_type: SqlType) -> bool {
     matches!(sql_type, SqlType::Date | SqlType::Timestamp | SqlType::TimestampNs)
 }
 
-/// The type that holds the texts of two.
+/// Returns the type that can parse the strings of both.
 fn common_type(a: SqlType, b: SqlType) -> SqlType {
     let orders: [&[SqlType]; 3] = [
         &[SqlType::Int, SqlType::Long, SqlType::Double],

@@ -1,40 +1,40 @@
-//! Commits that the client of a connection asked for. Those that wait at the same time become one
-//! transaction, as far as they agree on their tables.
+//! Commits that a client requested. Pending ones are merged into one transaction if they use the
+//! same table definitions.
 
 use std::collections::{HashMap, VecDeque};
 
 use tidemark_border::AskedCommit;
 use tidemark_ingest::TableRows;
 
-/// Commits of one transaction, at most: all of their OKs are sent at once.
+/// Maximum commits in one transaction; all their OK responses are sent together.
 const MAX_COMMITS: usize = 1024;
 
-/// The rows of a message that asks for a commit, and of those before it that waited for it.
+/// Rows of a message that requests a commit, and of earlier messages that deferred theirs.
 pub(super) struct Asked {
     pub(super) tables: Vec<TableRows>,
     pub(super) messages: u64,
     pub(super) rows: u64,
-    /// What the rows take in memory.
+    /// Memory used by the rows.
     pub(super) bytes: usize,
     pub(super) forced: bool,
 }
 
 impl Asked {
-    /// Whether its commit changes what tables there are, or their columns.
+    /// Whether its commit creates tables or adds columns.
     pub(super) fn defines(&self) -> bool {
         self.tables.iter().any(|rows| !rows.exists || rows.table.columns.len() > rows.known)
     }
 }
 
-/// What is one transaction.
+/// The commits that form one transaction.
 pub(super) struct Group {
     asked: Vec<Asked>,
     commits: Vec<AskedCommit>,
 }
 
 impl Group {
-    /// Takes what can be one transaction, and its rows; none where nothing waits. What defines a
-    /// table stays by itself.
+    /// Takes the commits that can form one transaction, and their rows; `None` if none is pending.
+    /// A commit that creates tables or columns is not merged with others.
     pub(super) fn take(
         waiting: &mut VecDeque<Asked>,
         alone: bool,
@@ -56,24 +56,24 @@ impl Group {
         Some((Self { asked, commits }, merged.tables))
     }
 
-    /// Gives it back, to be tried one by one.
+    /// Puts the commits back, to be tried one by one.
     pub(super) fn give_back(self, waiting: &mut VecDeque<Asked>) {
         for asked in self.asked.into_iter().rev() {
             waiting.push_front(asked);
         }
     }
 
-    /// How many commits it is.
+    /// Number of commits.
     pub(super) fn len(&self) -> usize {
         self.asked.len()
     }
 
-    /// Messages of its first commit.
+    /// Number of messages of its first commit.
     pub(super) fn first_messages(&self) -> u64 {
         self.asked.first().map_or(0, |asked| asked.messages)
     }
 
-    /// Messages of all.
+    /// Number of messages of all its commits.
     pub(super) fn messages(&self) -> u64 {
         self.asked.iter().map(|asked| asked.messages).sum()
     }
@@ -87,7 +87,7 @@ impl Group {
     }
 }
 
-/// Rows of several commits, table by table.
+/// Rows of several commits, merged by table.
 #[derive(Default)]
 struct Merged {
     tables: Vec<TableRows>,
@@ -95,7 +95,7 @@ struct Merged {
 }
 
 impl Merged {
-    /// Whether its rows are for the tables as the others found them.
+    /// Whether its rows use the same table definitions as the rows merged so far.
     fn fits(&self, next: &Asked) -> bool {
         let is_same = |rows: &TableRows| {
             let place = self.places.get(&rows.table.name);
@@ -104,7 +104,7 @@ impl Merged {
         !next.defines() && next.tables.iter().all(is_same)
     }
 
-    /// The cells are shared with `asked`, not copied.
+    /// Shares the cells with `asked` instead of copying them.
     fn add(&mut self, asked: &Asked) -> AskedCommit {
         let mut tables = Vec::with_capacity(asked.tables.len());
         for rows in &asked.tables {

@@ -1,12 +1,12 @@
-//! Messages between the socket that brings them and the thread that reads them. They stay on this
-//! side of the border: JavaScript only knows how many there are.
+//! Message queue between the socket and the reading thread. The messages stay on this side of the
+//! border: JavaScript only knows their number.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// Messages of one connection that are not read yet, in their order.
+/// Unread messages of one connection, in order.
 #[derive(Debug, Default)]
 pub struct Messages(Mutex<Waiting>);
 
@@ -17,7 +17,7 @@ struct Waiting {
 }
 
 impl Messages {
-    /// Adds those that came.
+    /// Appends received messages.
     pub fn add(&self, messages: impl IntoIterator<Item = Bytes>) {
         let mut waiting = self.0.lock();
         for message in messages {
@@ -26,7 +26,7 @@ impl Messages {
         }
     }
 
-    /// How many there are, and their bytes.
+    /// Returns the number of unread messages and their bytes.
     pub fn left(&self) -> (usize, usize) {
         let waiting = self.0.lock();
         (waiting.messages.len(), waiting.bytes)

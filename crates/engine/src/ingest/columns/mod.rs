@@ -1,6 +1,5 @@
-//! Messages of the columnar protocol on their way into tables: an appender that lives as long as
-//! its connection, with the dictionary of that, and commits as often as it is asked to. Messages
-//! are read while those before them are committed.
+//! Columnar protocol. An appender lives as long as its connection, which owns a dictionary, and
+//! commits whenever requested. Messages are read while earlier ones are being committed.
 
 mod asked;
 mod messages;
@@ -21,13 +20,13 @@ use crate::runtime::guard;
 use asked::{Asked, Group};
 pub use messages::Messages;
 
-/// Bytes of messages up to which they are read at once: handing them to another thread takes
-/// longer.
+/// Up to this many bytes, messages are read on the calling thread, because handing them to another
+/// thread takes longer.
 const SMALL_BYTES: usize = 4 * 1024;
-/// Bytes of messages after which their socket is looked at again.
+/// Bytes of messages to read before the socket is polled again.
 const READ_BYTES: usize = 4 * 1024 * 1024;
 
-/// Takes messages, and writes the rows of as many as are to be one commit.
+/// Reads messages and writes their rows, several messages per commit.
 pub(crate) struct ColumnAppender(Arc<Connection>);
 
 struct Connection {
@@ -40,30 +39,30 @@ struct Connection {
     state: Mutex<State>,
 }
 
-/// What is between the reader and the commits, one of which is under way at most.
+/// State shared by the reader and the commits; at most one commit runs at a time.
 struct State {
     reading: Reading,
-    /// Messages that were read, and their bytes.
+    /// Number of messages read, and their bytes.
     messages: u64,
     bytes: u64,
-    /// Of the commit that is not asked for yet.
+    /// Rows whose commit was not requested yet.
     open: Open,
-    /// Commits that were asked for.
+    /// Requested commits.
     waiting: VecDeque<Asked>,
     commit: Commit,
-    /// Messages whose commit is done.
+    /// Number of messages whose commit is done.
     answered: u64,
-    /// Commits that are to come one by one.
+    /// Number of commits to run one by one.
     alone: usize,
-    /// What the rows of the commit under way take in memory.
+    /// Memory used by the rows of the running commit.
     committing_bytes: usize,
 }
 
-/// Rows whose commit is not asked for yet.
+/// Rows whose commit was not requested yet.
 #[derive(Default)]
 struct Open {
     messages: u64,
-    /// What they take in memory.
+    /// Memory used by the rows.
     bytes: usize,
     dictionary_bytes: usize,
 }
@@ -71,13 +70,13 @@ struct Open {
 enum Reading {
     Idle(Box<QwpReader>),
     Busy,
-    /// Nothing after this is read. What was asked for before is committed.
+    /// Reading has stopped, but commits requested before are still executed.
     Over(Why),
-    /// Nothing more is read, nor committed.
+    /// Neither reading nor committing continues.
     Ended,
 }
 
-/// What is wrong with a message.
+/// The error of a message.
 enum Why {
     Refused(QwpRefusal),
     Failed(EngineError),
@@ -95,7 +94,7 @@ impl State {
         self.open.bytes + waiting + self.committing_bytes
     }
 
-    /// A group is written: answers what it was.
+    /// Records that a group was written, and returns its commits.
     fn done(&mut self, group: &Group) -> Vec<AskedCommit> {
         self.answered += group.messages();
         self.alone = self.alone.saturating_sub(group.len());
@@ -103,14 +102,14 @@ impl State {
         group.commits()
     }
 
-    /// Those of a group come one by one.
+    /// Splits a group into separate commits.
     fn split(&mut self, group: Group) {
         self.alone = group.len();
         self.committing_bytes = 0;
         group.give_back(&mut self.waiting);
     }
 
-    /// The end of what was read, where it has one.
+    /// Reports the error that ended reading, if any, after all commits.
     fn nothing_left(&mut self) -> RowsReply {
         match std::mem::replace(&mut self.reading, Reading::Ended) {
             Reading::Over(Why::Refused(refusal)) => refused(self.messages, refusal),
@@ -136,7 +135,7 @@ impl State {
 }
 
 impl ColumnAppender {
-    /// `spec` is the JSON of a [`ColumnsSpec`].
+    /// Opens an appender; `spec` is the JSON of a [`ColumnsSpec`].
     pub(crate) fn open(database: &Arc<Database>, spec: &[u8]) -> EngineResult<Self> {
         let spec: ColumnsSpec = given(spec, "appender")?;
         let options = QwpOptions {
@@ -170,7 +169,7 @@ impl ColumnAppender {
         })))
     }
 
-    /// Reads what waits; what is wrong with it, [`Self::finish`] answers when it comes to it.
+    /// Reads pending messages. [`Self::finish`] reports errors in them when it reaches them.
     pub(crate) async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
         let connection = &self.0;
         connection.database.check_open()?;
@@ -202,8 +201,8 @@ impl ColumnAppender {
         Ok(connection.progress(&messages))
     }
 
-    /// The first time, tells what the commits that were asked for would change; then commits them,
-    /// or tells it anew. `split`: what it answered becomes the first of them alone.
+    /// The first call reports the changes of the requested commits. The next call commits them, or
+    /// reports again if tables have changed. `split`: plans only the first of the reported commits.
     pub(crate) async fn finish(&self, split: bool) -> EngineResult<RowsReply> {
         let connection = &self.0;
         let commit = {
@@ -224,7 +223,7 @@ impl ColumnAppender {
         }
     }
 
-    /// Forgets what waits.
+    /// Discards all pending rows.
     pub(crate) fn abort(&self) {
         let mut state = self.0.state.lock();
         state.end();
@@ -234,7 +233,7 @@ impl ColumnAppender {
 }
 
 impl Connection {
-    /// Reads messages until one makes others wait.
+    /// Reads messages until one requires commits first.
     fn read(
         &self,
         mut reader: Box<QwpReader>,
@@ -266,7 +265,7 @@ impl Connection {
         Ok(Reading::Idle(reader))
     }
 
-    /// Takes what a message brought; false where commits have to come before the next one.
+    /// Takes the rows of a message; returns false if commits must run before the next message.
     fn take(&self, reader: &mut QwpReader, defers: bool) -> EngineResult<bool> {
         let mut state = self.state.lock();
         if state.has_ended() {
@@ -290,7 +289,7 @@ impl Connection {
             state.open = Open { messages: 0, bytes: 0, dictionary_bytes };
             state.waiting.push_back(Asked { tables, messages, rows, bytes, forced });
         }
-        // Names mean something else behind a commit that makes tables or columns.
+        // After a commit that creates tables or columns, names may resolve differently.
         let defines = state.waiting.back().is_some_and(Asked::defines);
         let waiting: u64 = state.waiting.iter().map(|asked| asked.rows).sum();
         Ok(!defines && !is_full(reader.rows() + waiting, state.held_bytes()))
@@ -361,8 +360,8 @@ impl Connection {
         committed(&state, rows, transaction, Vec::new())
     }
 
-    /// Nothing of a group is written. Of several it may be the fault of one: they are tried one by
-    /// one. After one that fails nothing follows.
+    /// Handles a group that could not be written. If it has several commits, only one may be at
+    /// fault, so they are retried one by one. After a commit that fails, nothing else is committed.
     fn fail(&self, group: Group, error: EngineError) -> RowsReply {
         {
             let mut state = self.state.lock();
@@ -377,7 +376,7 @@ impl Connection {
         self.plan()
     }
 
-    /// Tells the share of this connection; answers what all have.
+    /// Updates this connection's bytes and returns the total of all connections.
     fn account(&self, state: &State) -> u64 {
         self.share.set((state.held_bytes() + state.open.dictionary_bytes) as u64)
     }
@@ -392,14 +391,14 @@ impl Connection {
     }
 }
 
-/// What a connection takes of the bytes of all of them.
+/// Share of one connection in the bytes of all connections.
 struct Share {
     total: Arc<AtomicU64>,
     own: AtomicU64,
 }
 
 impl Share {
-    /// Answers what all have now.
+    /// Sets the share and returns the total.
     fn set(&self, bytes: u64) -> u64 {
         let before = self.own.swap(bytes, Ordering::AcqRel);
         if bytes >= before {
@@ -420,7 +419,7 @@ impl Drop for Share {
     }
 }
 
-/// Whether the rows cannot be what is wrong: others would fail as well, or it is not known whether
+/// Whether the rows cannot be the cause: other rows would fail as well, or it is unknown whether
 /// they were written.
 fn is_our_fault(code: ErrorCode) -> bool {
     use ErrorCode::{Closed, Damaged, DiskFull, Internal, Io, ReadOnly, RootLocked};

@@ -1,7 +1,8 @@
-//! Rows of hardly more than one key: blocks of the left side, each with all of the right.
+//! Block joins for rows with hardly more than one key: each block of the left side is joined with
+//! the whole right side.
 //!
-//! What becomes of a row on the left is known at the end of its block; of one on the right, after
-//! the last block: until then a bit says whether it was joined.
+//! The result of a left row is known at the end of its block, that of a right row only after the
+//! last block. Until then, a bit records whether the right row has matched.
 
 use std::sync::Arc;
 
@@ -23,19 +24,19 @@ use super::share::Share;
 use super::spread::File;
 use crate::held::with_schema;
 
-/// The joins of blocks that are left.
+/// The remaining block joins.
 pub(super) struct Blocks {
     joiner: Arc<Joiner>,
     left: Option<Rest>,
-    /// `None`: it has no rows.
+    /// `None` if the right side has no rows.
     right: Option<File>,
-    /// Which rows on the right were joined, where that matters.
+    /// Whether each right row has matched, if the join type needs it.
     found: Option<BooleanBuffer>,
-    /// Of the bits.
+    /// Memory of the bits.
     _memory: MemoryReservation,
 }
 
-/// The join of each block, of one that keeps rows on the right.
+/// Join type for the pairs of each block, for joins that also return unmatched right rows.
 fn pairs(kind: JoinType) -> Option<JoinType> {
     match kind {
         JoinType::Right => Some(JoinType::Inner),
@@ -58,7 +59,7 @@ impl Blocks {
         let memory = joiner.run.memory();
         let mut found = None;
         if keeps_right(*joiner.join.join_type()) {
-            // Those of all blocks, of one, and of both.
+            // Bits of all blocks so far, of one block, and of their union.
             let rows = right.as_ref().map_or(0, |right| right.rows);
             memory.try_grow(3 * rows.div_ceil(8))?;
             found = Some(BooleanBuffer::new_unset(rows));
@@ -66,7 +67,7 @@ impl Blocks {
         Ok(Self { left: Some(left.into()), right, found, _memory: memory, joiner })
     }
 
-    /// The rows of all.
+    /// Returns the rows of all block joins.
     pub(super) fn rows(self) -> SendableRecordBatchStream {
         let schema = self.joiner.schema();
         let rows = futures::stream::try_unfold(self, Self::next).try_flatten();
@@ -115,7 +116,7 @@ impl Blocks {
         Ok(Some((rows, self)))
     }
 
-    /// What becomes of all rows on the right.
+    /// Returns the right side's output rows after the last block.
     fn kept(&self, found: BooleanBuffer) -> Result<SendableRecordBatchStream> {
         let joiner = Arc::clone(&self.joiner);
         let schema = joiner.schema();
@@ -130,7 +131,7 @@ impl Blocks {
 }
 
 impl Joiner {
-    /// Which rows on the right have one of these.
+    /// Finds out which right rows match one of these left rows.
     async fn found(
         &self,
         left: Vec<RecordBatch>,
@@ -139,7 +140,7 @@ impl Joiner {
     ) -> Result<BooleanBuffer> {
         let width = self.schema_of(RIGHT).fields().len();
         let mark = |join: HashJoinExecBuilder| {
-            // The projection is of other columns.
+            // The projection refers to columns of a different output.
             let join = join.with_projection(None).with_type(JoinType::RightMark);
             join.with_projection(Some(vec![width]))
         };
@@ -151,7 +152,7 @@ impl Joiner {
         Ok(found.finish())
     }
 
-    /// What becomes of rows on the right.
+    /// Builds the output of right rows from their match bits.
     fn kept(&self, batch: &RecordBatch, found: &BooleanBuffer) -> Result<RecordBatch> {
         let of = |found| filter_record_batch(batch, &BooleanArray::new(found, None));
         let (rows, mut columns) = match *self.join.join_type() {

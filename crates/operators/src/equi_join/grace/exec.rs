@@ -1,4 +1,4 @@
-//! Which joins these are, and what they say of themselves.
+//! The Grace hash join as a plan operator: eligible joins and their properties.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use super::shared::Shared;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::plan_node::hash_join;
 
-/// A join by equal keys of which neither side has to fit in memory.
+/// An equi-join in which neither side has to fit in memory.
 pub(crate) struct GraceHashJoin {
     join: Arc<HashJoinExec>,
 }
 
 impl GraceHashJoin {
-    /// The join that takes the place of a hash join.
+    /// Returns the replacement of a hash join, if it is eligible.
     pub(crate) fn instead_of(plan: &Input) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let has_order = plan.output_ordering().is_some();
@@ -42,7 +42,7 @@ impl GraceHashJoin {
         Ok(Some(OperatorExec::plan(Self { join }, inputs, &plan.schema())))
     }
 
-    /// Whether all partitions of the right side are joined to one left side.
+    /// Whether all partitions of the right side share one left side.
     fn is_shared(&self) -> bool {
         *self.join.partition_mode() == PartitionMode::CollectLeft
     }
@@ -73,7 +73,7 @@ impl Operator for GraceHashJoin {
         }
     }
 
-    /// Those of the join: its partitions are spread by the keys as those of its inputs are.
+    /// The properties of the replaced join: its output is partitioned by the keys, like its inputs.
     fn properties(&self, _: &SchemaRef, _: &[Input]) -> Arc<PlanProperties> {
         let mut properties = PlanProperties::clone(self.join.properties());
         properties.emission_type = EmissionType::Final;
@@ -97,7 +97,7 @@ impl Operator for GraceHashJoin {
         vec![None, None]
     }
 
-    /// Rows that are joined in blocks have got keys of other dictionaries.
+    /// Rows joined in blocks have keys of different dictionaries.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }

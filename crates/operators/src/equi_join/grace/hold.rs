@@ -1,4 +1,4 @@
-//! As many rows of the left side as there is memory for.
+//! Reads as many rows of the left side as fit in memory.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use crate::bounded::bytes::held_bytes;
 use crate::held::chained;
 use crate::operator::Run;
 
-/// What the hash join takes of memory for a row beside its cells: its places in the table, which
-/// may be half empty, and in a chain, its hash, and whether it was found.
+/// Memory of the hash join per row, in addition to the cells: entries in the table, which may be
+/// half empty, and in a chain, the hash, and the match bit.
 const ROW_BYTES: usize = 44;
 
-/// How much is held.
+/// Memory limits for the build side, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Most {
-    /// By these rows.
+    /// Limit for these rows.
     pub(super) own: usize,
-    /// By all of the query, unless these rows are fewer than `least`.
+    /// Limit for the whole query. It does not apply while these rows use at most `least`.
     pub(super) all: usize,
     pub(super) least: usize,
-    /// The first batch is held in any case, or fails.
+    /// Whether to read the first batch regardless of the limits; the join fails if memory runs out.
     pub(super) at_least_one: bool,
 }
 
-/// What is left of rows: blocks are taken from it one after the other.
+/// Remaining rows, from which blocks are taken one after the other.
 pub(super) struct Rest {
     first: Option<RecordBatch>,
     rows: SendableRecordBatchStream,
@@ -51,14 +51,14 @@ impl Rest {
     }
 }
 
-/// Rows, counted as what the hash join takes for them.
+/// Materialized rows, with the memory that the hash join needs for them.
 pub(super) struct HeldRows {
     batches: Vec<RecordBatch>,
     memory: MemoryReservation,
 }
 
 impl HeldRows {
-    /// Reads rows until they are all, or the memory is used up; with those that are left.
+    /// Reads rows until they end or the memory is used up. Returns the remaining rows too.
     pub(super) async fn read(
         run: &Run,
         mut rows: Rest,
@@ -70,7 +70,7 @@ impl HeldRows {
         let mut counter = RecordBatchMemoryCounter::new();
         while let Some(batch) = rows.next().await? {
             let bytes = counter.count_batch(&batch) + ROW_BYTES * batch.num_rows();
-            // All batches are put together in one.
+            // The hash join concatenates all batches into one.
             let wanted = bytes + held_bytes(&batch);
             if most.at_least_one && held.batches.is_empty() {
                 held.memory.try_grow(wanted)?;
@@ -88,7 +88,7 @@ impl HeldRows {
         Ok((held, None))
     }
 
-    /// The same rows, and those that are left.
+    /// Returns these rows, followed by the remaining rows.
     pub(super) fn and(self, Rest { first, rows }: Rest) -> SendableRecordBatchStream {
         let Self { batches, memory } = self;
         let held = futures::stream::iter(batches).map(Ok).boxed();
@@ -96,7 +96,7 @@ impl HeldRows {
         chained(rows.schema(), held, Arc::new(memory), rest.chain(rows).boxed())
     }
 
-    /// The same rows, and their memory for joins of them.
+    /// Returns these rows, and their memory budget for the joins that use them.
     pub(super) fn prepaid(self) -> (Vec<RecordBatch>, Arc<Share>) {
         (self.batches, Share::held(self.memory))
     }

@@ -1,4 +1,4 @@
-//! The joins of files.
+//! Joins pairs of spill files.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::joiner::{Joiner, LEFT, RIGHT};
 use super::spread::{By, File};
 use crate::operator::Run;
 
-/// How often rows are spread before they are joined in blocks.
+/// Maximum number of times that rows are partitioned before they are joined in blocks.
 const MAX_LEVELS: usize = 4;
 
-/// Rows of a side.
+/// Rows of one side of a join.
 pub(super) enum Side {
     Rows(SendableRecordBatchStream),
     File(File),
@@ -36,17 +36,17 @@ impl Side {
     }
 }
 
-/// How the rows on the left were spread.
+/// Partitioning of the left rows so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spread {
-    /// How often.
+    /// Number of times that they were partitioned.
     pub(super) level: usize,
-    /// Whether they did not become much fewer by it.
+    /// Whether the last pass left most rows together, so that they probably have one key.
     pub(super) is_one_key: bool,
 }
 
 impl Joiner {
-    /// The rows of a join.
+    /// Returns the rows of a join.
     pub(super) fn joined(
         self: Arc<Self>,
         left: Side,
@@ -70,7 +70,7 @@ impl Joiner {
         })
     }
 
-    /// The joins of files, one after the other.
+    /// Joins pairs of files one after the other.
     async fn by_files(
         self: Arc<Self>,
         left_rows: SendableRecordBatchStream,
@@ -106,7 +106,7 @@ impl Joiner {
     }
 }
 
-/// Whether a join has rows, by whether its sides do.
+/// Whether a join can return rows, given which sides have rows.
 fn has_rows(kind: JoinType, left: bool, right: bool) -> bool {
     match kind {
         JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => left && right,

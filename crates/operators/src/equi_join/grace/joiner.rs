@@ -1,4 +1,4 @@
-//! A partition's hash join, and what it may hold.
+//! The hash join of one partition and its memory limits.
 
 use std::sync::Arc;
 
@@ -23,29 +23,29 @@ use crate::operator::{Input, Run};
 pub(super) const LEFT: usize = 0;
 pub(super) const RIGHT: usize = 1;
 
-/// Each join of files holds one part in so many of what all joins may hold: there may be several,
-/// and sorts above them.
+/// Divisor of the joins' memory for one join of files. Several such joins may run, with sorts above
+/// them.
 const FILES_SHARE: usize = 4;
-/// So much a join of files holds whatever others do.
+/// Divisor of the joins' memory that a join of files may always use.
 const MIN_SHARE: usize = 64;
 
-/// One partition's join.
+/// The join of one partition.
 pub(super) struct Joiner {
     pub(super) join: Arc<HashJoinExec>,
     pub(super) run: Run,
-    /// Partitions that do the same.
+    /// Number of partitions that run this join.
     pub(super) partitions: usize,
-    /// Which columns of each side are symbols of one table.
+    /// For each side, whether each column holds symbols of one table.
     symbols: [Vec<bool>; 2],
 }
 
 impl Joiner {
-    /// A join of these two inputs.
+    /// Creates a join of these two inputs.
     pub(super) fn new(join: Arc<HashJoinExec>, run: Run, sides: [usize; 2]) -> Self {
         let partitions = run.inputs[sides[RIGHT]].output_partitioning().partition_count().max(1);
         let of = |side: usize, schema: SchemaRef| {
             let mut symbols = symbols(&run.inputs[sides[side]]);
-            // The join may have a column more.
+            // The join's input may have one more column.
             symbols.resize(schema.fields().len(), false);
             symbols
         };
@@ -53,17 +53,17 @@ impl Joiner {
         Self { join, run, partitions, symbols }
     }
 
-    /// What its rows are.
+    /// Schema of the join's rows.
     pub(super) fn schema(&self) -> SchemaRef {
         self.join.schema()
     }
 
-    /// What those of a side are.
+    /// Schema of a side's rows.
     pub(super) fn schema_of(&self, side: usize) -> SchemaRef {
         if side == LEFT { self.join.left().schema() } else { self.join.right().schema() }
     }
 
-    /// Which of its columns are symbols of one table.
+    /// Whether each output column holds symbols of one table.
     pub(super) fn symbols(&self) -> Vec<bool> {
         use JoinType::{RightAnti, RightMark, RightSemi};
         let [left, right] = &self.symbols;
@@ -77,12 +77,12 @@ impl Joiner {
         }
     }
 
-    /// What writes rows of a side to files.
+    /// Returns the writer of a side's spill files.
     pub(super) fn spreader<'a>(&'a self, side: usize, by: By<'a>) -> Spreader<'a> {
         Spreader { run: &self.run, symbols: &self.symbols[side], by }
     }
 
-    /// What may be held of the left side.
+    /// Memory limits for the left side.
     pub(super) fn most(&self, level: usize) -> Most {
         let all = self.run.held_at_most();
         let most = Most { own: all, all, least: 0, at_least_one: false };
@@ -93,12 +93,12 @@ impl Joiner {
         Most { own: shared / FILES_SHARE, least: shared / MIN_SHARE, ..most }
     }
 
-    /// What may be held of a block.
+    /// Memory limits for a block.
     pub(super) fn block(&self) -> Most {
         Most { at_least_one: true, ..self.most(1) }
     }
 
-    /// The hash join of rows that are held.
+    /// Executes the hash join over a materialized left side.
     pub(super) fn execute_held(
         &self,
         left: HeldRows,
@@ -109,7 +109,7 @@ impl Joiner {
         self.execute(left, &memory, right, |join| join)
     }
 
-    /// The hash join of rows that are held, changed.
+    /// Executes the hash join over a materialized left side, after `change`.
     pub(super) fn execute(
         &self,
         left: Vec<RecordBatch>,
@@ -122,7 +122,7 @@ impl Joiner {
         join.execute(0, memory.query_context(&self.run.context))
     }
 
-    /// The hash join of rows that are held, of which all partitions on the right have the same.
+    /// Builds the hash join over a materialized left side, which all right partitions share.
     pub(super) fn over(&self, left: Vec<RecordBatch>, right: Input) -> Result<HashJoinExecBuilder> {
         let schema = self.schema_of(LEFT);
         let left = futures::stream::iter(left).map(Ok);
@@ -133,7 +133,8 @@ impl Joiner {
     }
 }
 
-/// Rows of the right side, which are read when the table of the left one is made.
+/// Returns the right rows. The hash join reads them after it has built the left table, so the first
+/// read releases unused memory.
 pub(super) fn settled(
     memory: &Arc<Share>,
     rows: SendableRecordBatchStream,

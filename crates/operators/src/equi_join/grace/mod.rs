@@ -1,13 +1,13 @@
-//! The hash join by partitions, or Grace hash join: while its left side fits in memory, it is the
-//! hash join of `DataFusion`; where it does not, the rows of both sides go to files by the hashes
-//! of their keys, and one pair of files after the other is joined in the same way.
+//! Grace hash join. While the left side fits in memory, it is the hash join of `DataFusion`.
+//! Otherwise the rows of both sides are written to files by the hashes of their keys. The pairs of
+//! files are joined one after the other in the same way.
 //!
-//! A file of the left side that does not fit either is spread again by other hashes. One that has
-//! hardly more than one key is joined in blocks that fit, each with all of the right file.
+//! A left file that does not fit either is partitioned again by different hashes. A left file with
+//! hardly more than one key is joined in blocks that fit, each with the whole right file.
 //!
-//! A left side that all partitions of the right one are joined to is read once. Where it does not
-//! fit it is written to one file, which each partition joins by files of its own, and sorts what
-//! comes out by the places of the rows.
+//! A left side shared by all right partitions is read once. If it does not fit, it is written to
+//! one file. Each partition then joins it through separate files and sorts the result by row
+//! positions.
 
 mod blocks;
 pub(crate) mod exec;

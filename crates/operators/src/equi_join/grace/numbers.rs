@@ -1,4 +1,4 @@
-//! Rows with their places in a side, by which the rows of a join get their order back.
+//! Rows with their positions in a side. The positions restore the order of a join's rows.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -24,19 +24,19 @@ use crate::bounded::bytes::{held_bytes, rows_of_bytes};
 use crate::held::{again, with_schema};
 use crate::operator::Run;
 
-/// All sorts of a join may have one part in so many of what joins may hold.
+/// Divisor of the joins' memory for all sorts of one join.
 const SORT_SHARE: usize = 8;
-/// A sort has room for so many batches, at least.
+/// Minimum number of batches that a sort has memory for.
 const BATCHES: usize = 16;
 
-/// The columns, and the place of a row after them.
+/// Returns the schema with an additional last column for the row position.
 pub(crate) fn with_number(schema: &Schema) -> SchemaRef {
     let number = Arc::new(Field::new("number", DataType::Int64, true));
     let fields: Vec<_> = schema.fields().iter().cloned().chain([number]).collect();
     Arc::new(Schema::new(fields))
 }
 
-/// Rows and their places.
+/// Appends its position to each row.
 pub(crate) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = with_number(&rows.schema());
     let (own, mut next) = (Arc::clone(&schema), 0);
@@ -51,12 +51,13 @@ pub(crate) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchSt
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
-/// A join that keeps no rows of its left side by themselves, of sides with places.
+/// A join of sides with row positions. Its type returns no unmatched left rows.
 pub(super) struct Numbered {
     pub(super) join: Arc<HashJoinExec>,
-    /// How many places its rows have after their columns: that of the right row, that of the left.
+    /// Number of position columns after the output columns: first the right row's position, then
+    /// the left row's.
     numbers: usize,
-    /// What its rows are without.
+    /// Schema of the rows without positions.
     schema: SchemaRef,
 }
 
@@ -77,8 +78,8 @@ impl Numbered {
         Ok(Self { join: Arc::new(numbered), numbers: numbers.len(), schema: join.schema() })
     }
 
-    /// The rows of the join in the order of its right side, and those of one row there in that of
-    /// the left, or backward; without their places.
+    /// Returns the join's rows in the order of the right side, without positions. Rows with the
+    /// same right row are in the order of the left side, or in reverse order with `backward`.
     pub(super) fn in_order(
         self,
         rows: SendableRecordBatchStream,
@@ -98,8 +99,8 @@ impl Numbered {
     }
 }
 
-/// Rows with one place each, after their columns, in the order of the places and without them.
-/// `symbols`: which columns are symbols of one table.
+/// Sorts rows by the position column after their columns, and removes it. `symbols` tells which
+/// columns hold symbols of one table.
 pub(crate) fn by_number(
     run: &Run,
     rows: SendableRecordBatchStream,
@@ -113,7 +114,7 @@ pub(crate) fn by_number(
     sorted(rows, order, schema, texts, SortShare::of(run, partitions))
 }
 
-/// Rows in this order, with no more than the first columns, those of `schema`.
+/// Sorts rows and returns only their leading columns, those of `own`.
 fn sorted(
     rows: SendableRecordBatchStream,
     order: LexOrdering,
@@ -144,7 +145,7 @@ fn sorted(
     })
 }
 
-/// What a sort may have, and the bytes of its batches.
+/// Memory budget of a sort, and the maximum bytes of its batches.
 pub(super) struct SortShare {
     share: Arc<Share>,
     query: Arc<TaskContext>,
@@ -152,14 +153,14 @@ pub(super) struct SortShare {
 }
 
 impl SortShare {
-    /// That of each of so many partitions' sorts.
+    /// Returns the budget of one sort, if each of `partitions` partitions sorts.
     pub(super) fn of(run: &Run, partitions: usize) -> Self {
         let most = run.held_at_most() / SORT_SHARE / partitions;
         let share = Share::at_most(run.memory(), most);
         Self { share, query: Arc::clone(&run.context), batch_bytes: most / BATCHES }
     }
 
-    /// No rows; says that these were all.
+    /// Returns a stream without rows that signals the end of the input to the budget.
     fn end(&self) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static {
         let share = Arc::clone(&self.share);
         futures::stream::poll_fn(move |_| {
@@ -168,7 +169,7 @@ impl SortShare {
         })
     }
 
-    /// What a sort runs in whose batches have so many rows.
+    /// Returns the task context of a sort whose batches have `batch_rows` rows.
     fn context(&self, batch_rows: usize) -> Arc<TaskContext> {
         let config = self.query.session_config();
         let rows = batch_rows.clamp(1, config.batch_size());
@@ -177,7 +178,7 @@ impl SortShare {
     }
 }
 
-/// The rows in pieces of so many bytes, copied.
+/// Splits a batch into copied slices of about `most` bytes.
 fn pieces(batch: RecordBatch, most: usize) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut rest = Some(batch);
     std::iter::from_fn(move || {
@@ -193,8 +194,8 @@ fn pieces(batch: RecordBatch, most: usize) -> impl Iterator<Item = Result<Record
     })
 }
 
-/// Where the columns of a join are when each of its sides has a place after its own, and where the
-/// places are.
+/// Returns the output columns and the position columns of a join whose sides each end with a
+/// position column.
 fn columns(kind: JoinType, widths: [usize; 2]) -> (Vec<usize>, Vec<usize>) {
     let [left, right] = widths;
     match kind {

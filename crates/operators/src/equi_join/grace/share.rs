@@ -1,5 +1,6 @@
-//! A part of a query's memory as a pool of its own: what was counted before a join asks for it,
-//! which others could take before it does, or what a sort may have, which takes what it gets.
+//! A memory pool over part of a query's memory. For a join, it holds memory that was reserved in
+//! advance, so that other operators cannot take it before the join requests it. For a sort, which
+//! takes all memory it gets, it is a limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +12,14 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use parking_lot::Mutex;
 
-/// A sort reserves one part in so many of its share for merging.
+/// Divisor of a sort's budget for the memory that it reserves for merging.
 const MERGE_SHARE: usize = 4;
 
-/// See the file's head.
+/// See the module documentation.
 #[derive(Debug)]
 pub(super) struct Share {
     memory: MemoryReservation,
-    /// Bytes of rows that are not sorted yet, at most; twice as many of all.
+    /// Maximum bytes of unsorted rows. The total may be twice as much.
     most: usize,
     state: Mutex<State>,
 }
@@ -26,46 +27,47 @@ pub(super) struct Share {
 #[derive(Debug, Default)]
 struct State {
     used: usize,
-    /// Whether nothing more is kept than is used.
+    /// Whether unused memory is returned to the query's pool.
     is_settled: bool,
-    /// Whether a sort has got no more, or all: it sorts what it holds, and asks for a little more
-    /// where it puts batches together.
+    /// Whether the sort was refused memory or has read all rows. It then sorts the rows in memory
+    /// and requests a little more to concatenate batches.
     is_sorting: bool,
-    /// Whether it has all.
+    /// Whether the sort has read all rows.
     has_ended: bool,
 }
 
 impl Share {
-    /// What is reserved already, and what is beyond that from the query's pool.
+    /// Creates a pool over reserved memory. It takes any further memory from the query's pool.
     pub(super) fn held(memory: MemoryReservation) -> Arc<Self> {
         Arc::new(Self { memory, most: usize::MAX, state: Mutex::default() })
     }
 
-    /// So many bytes of the query's pool at most.
+    /// Creates a pool that takes at most `most` bytes from the query's pool.
     pub(super) fn at_most(memory: MemoryReservation, most: usize) -> Arc<Self> {
         let state = Mutex::new(State { is_settled: true, ..State::default() });
         Arc::new(Self { memory, most, state })
     }
 
-    /// Gives back what was not asked for, and from now on what is no longer used.
+    /// Returns the memory that was not requested, and from now on all memory that is no longer
+    /// used.
     pub(super) fn settle(&self) {
         let mut state = self.state.lock();
         state.is_settled = true;
         self.memory.shrink(self.memory.size().saturating_sub(state.used));
     }
 
-    /// A sort has got all of its rows.
+    /// Signals that a sort has read all of its rows.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         (state.is_sorting, state.has_ended) = (true, true);
     }
 
-    /// The same context with this memory.
+    /// Returns the same context with this memory pool.
     pub(super) fn query_context(self: &Arc<Self>, context: &TaskContext) -> Arc<TaskContext> {
         self.context(context, context.session_config().clone())
     }
 
-    /// The same with these settings.
+    /// Returns the same context with this memory pool and these settings.
     pub(super) fn context(
         self: &Arc<Self>,
         context: &TaskContext,

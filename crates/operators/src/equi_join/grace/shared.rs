@@ -1,4 +1,4 @@
-//! A left side that all partitions of the right one are joined to.
+//! A left side that all right partitions share.
 
 use std::sync::Arc;
 
@@ -21,23 +21,23 @@ use crate::bounded::paced::paced;
 use crate::held::again;
 use crate::operator::{Input, Run};
 
-/// Rows that were not held by all may be by one of them.
+/// Rows that could not be materialized for all partitions may be for a single one.
 const ONCE: Spread = Spread { level: 1, is_one_key: false };
 
 /// The left side, read once.
 pub(super) enum Shared {
-    /// The join of all partitions, and what it runs in.
+    /// The join of all partitions, and its task context.
     Held(Input, Arc<TaskContext>),
     Spilled(Spilled),
 }
 
-/// A left side that was not held.
+/// A left side that was written to a file.
 pub(crate) struct Spilled {
-    /// `None`: it has no rows.
+    /// `None` if the side has no rows.
     file: Option<File>,
 }
 
-/// Whether a row on the right alone decides what becomes of it.
+/// Whether each right row determines its output by itself, independently of other right rows.
 fn is_by_right(kind: JoinType) -> bool {
     use JoinType::{Inner, Right, RightAnti, RightMark, RightSemi};
     matches!(kind, Inner | Right | RightSemi | RightAnti | RightMark)
@@ -62,7 +62,7 @@ impl Shared {
         Ok(Self::Held(joiner.over(left, right)?.build_exec()?, memory.query_context(&run.context)))
     }
 
-    /// The rows of a partition.
+    /// Returns the rows of a partition.
     pub(super) fn rows(&self, joiner: Joiner) -> Result<SendableRecordBatchStream> {
         let run = &joiner.run;
         let spilled = match self {
@@ -90,7 +90,7 @@ impl Spilled {
         Ok(Self { file: spreader.write(rows).await?.swap_remove(0) })
     }
 
-    /// The same of rows that will be joined in the order of the other side.
+    /// Like `write`, for rows that will be joined in the order of the other side.
     pub(crate) async fn write_numbered(
         run: &Run,
         input: usize,
@@ -103,9 +103,9 @@ impl Spilled {
         self.file.clone().map_or(Side::None(schema), Side::File)
     }
 
-    /// The rows of a partition of the other side, in its order, with those that were written.
-    /// `sides`: which inputs of `run` are the left and the right side. Rows of one row on the right
-    /// are in the order of the left side, or backward.
+    /// Joins a partition of the other side with the written rows, in the order of the other side.
+    /// `sides` are the inputs of `run` that are the left and the right side. Rows with the same
+    /// right row are in the order of the left side, or in reverse order with `backward`.
     pub(crate) fn joined(
         &self,
         join: &HashJoinExec,

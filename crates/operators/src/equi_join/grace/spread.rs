@@ -1,4 +1,4 @@
-//! Rows in files by the hashes of their keys.
+//! Partitions rows into files by the hashes of their keys.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::held::pause;
 use crate::operator::Run;
 use crate::parts::{hashes, in_parts, joined};
 
-/// Files of each side.
+/// Number of files per side.
 const FILES: usize = 32;
-/// Other than that of the exchange below and of the tables.
+/// Hash seed, different from those of the exchange below and of the hash tables.
 const SEED: u64 = 0x6772_6163_6500;
-/// Bytes of rows that are spread together, at most.
+/// Maximum bytes of rows that are partitioned in one round.
 const ROUND_BYTES: usize = 16 << 20;
-/// One part in so many of what all operators may hold, at most.
+/// Divisor of the operators' memory for the rows of one round.
 const ROUND_SHARE: usize = 64;
 
 /// Rows in a file.
@@ -46,24 +46,25 @@ impl File {
     }
 }
 
-/// What rows are spread by.
+/// Partitioning rule.
 pub(crate) enum By<'a> {
-    /// All are in one file.
+    /// All rows go to one file.
     Nothing,
-    /// The hashes of these keys; they were so often before.
+    /// The hashes of these keys, and the number of earlier passes over them.
     Keys(Vec<&'a Arc<dyn PhysicalExpr>>, usize),
 }
 
 /// Writes rows to files.
 pub(crate) struct Spreader<'a> {
     pub(crate) run: &'a Run,
-    /// Which columns are symbols of one table; the others are not, nor are those after them.
+    /// Whether each column holds symbols of one table. Columns beyond the end of the slice do not.
     pub(crate) symbols: &'a [bool],
     pub(crate) by: By<'a>,
 }
 
 impl Spreader<'_> {
-    /// Writes rows to files; rows of equal keys to the same one. `None`: it has no rows.
+    /// Writes rows to files; rows with equal keys go to the same file. Files without rows are
+    /// `None`.
     pub(crate) async fn write(
         &self,
         mut rows: SendableRecordBatchStream,
@@ -90,7 +91,7 @@ impl Spreader<'_> {
         let mut round = Round::of(run);
         while let Some(batch) = rows.try_next().await? {
             pause().await?;
-            // Pieces of it, the first one last.
+            // Slices of the batch; the first one is last.
             let mut pieces = vec![batch];
             while let Some(batch) = pieces.pop() {
                 if !round.has_room(&batch) {
@@ -119,7 +120,7 @@ impl Spreader<'_> {
         finished.collect()
     }
 
-    /// By which rows are spread; none where all are in one file.
+    /// Returns the hashes that select the files; empty if all rows go to one file.
     fn hashes(&self, batch: &RecordBatch) -> Result<Vec<u64>> {
         let By::Keys(keys, level) = &self.by else { return Ok(vec![]) };
         let keys = keys.iter().map(|key| key.evaluate(batch)?.into_array(batch.num_rows()));
@@ -127,13 +128,13 @@ impl Spreader<'_> {
     }
 }
 
-/// Rows that are put in the order of their files together, so that each file gets batches of some
-/// size: a batch of few rows costs as much to write, to read and to join as one of many.
+/// Rows that are partitioned together, so that each file gets batches of a useful size. A batch of
+/// few rows costs as much to write, read and join as one of many.
 struct Round {
     batches: Vec<RecordBatch>,
     hashes: Vec<u64>,
     memory: MemoryReservation,
-    /// Bytes at most; one batch may have more.
+    /// Maximum bytes; a single batch may exceed it.
     most: usize,
 }
 
@@ -143,13 +144,13 @@ impl Round {
         Self { batches: vec![], hashes: vec![], memory: run.memory(), most }
     }
 
-    /// Whether a batch can come in, which is counted then.
+    /// Reserves memory for a batch; false if it does not fit.
     fn has_room(&self, batch: &RecordBatch) -> bool {
         let size = self.memory.size().saturating_add(round_bytes(batch));
         size <= self.most && self.memory.try_grow(round_bytes(batch)).is_ok()
     }
 
-    /// Counts a batch that is the first one; it is cut where there is no room for it.
+    /// Reserves memory for the first batch of a round. The caller splits the batch if this fails.
     fn make_room(&self, batch: &RecordBatch) -> Result<()> {
         self.memory.try_resize(round_bytes(batch))
     }
@@ -159,7 +160,7 @@ impl Round {
         self.hashes.extend(hashes);
     }
 
-    /// The rows of each file, which are none afterwards.
+    /// Takes the rows of each file and leaves the round empty.
     fn take(&mut self) -> Result<Vec<(usize, RecordBatch)>> {
         let (batches, hashes) = (take(&mut self.batches), take(&mut self.hashes));
         if hashes.is_empty() {
@@ -178,8 +179,8 @@ impl Round {
     }
 }
 
-/// What a batch takes: as it is, once more with the others, and in the order of the files, with
-/// its hashes and its places.
+/// Memory of a batch: the batch itself, a copy in the concatenation and a copy in file order, plus
+/// hashes and row positions.
 fn round_bytes(batch: &RecordBatch) -> usize {
     3 * held_bytes(batch) + batch.num_rows() * size_of::<(u64, u32)>()
 }

@@ -1,6 +1,6 @@
-//! Columns whose cells have their own bytes: files have no copies of a dictionary, and what counts
-//! the bytes of a batch does not count all that its cells share. Of symbols of one table there are
-//! the keys; of those of others, and of views, the texts themselves.
+//! Converts columns so that their cells own their bytes. Files then contain no copies of a
+//! dictionary, and the size of a batch does not include shared bytes. Symbols of one table become
+//! keys; other dictionaries and views become plain values.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::held::with_schema;
 use crate::operator::Input;
 use crate::symbols::dictionary;
 
-/// Which columns of an input are symbols of one table.
+/// Whether each column of an input holds symbols of one table.
 pub(crate) fn symbols(input: &Input) -> Vec<bool> {
     let schema = input.schema();
     let is_symbol = |(column, field): (usize, &FieldRef)| {
@@ -29,17 +29,17 @@ pub(crate) fn symbols(input: &Input) -> Vec<bool> {
     schema.fields().iter().enumerate().map(is_symbol).collect()
 }
 
-/// What becomes of a column.
+/// Stored form of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stored {
     AsIs,
-    /// The keys of a table's dictionary, which is kept.
+    /// Keys of a table's dictionary, which is retained in memory.
     Keys,
-    /// The values of dictionaries and of views.
+    /// Plain values of dictionaries and views.
     Values,
 }
 
-/// The type of the same values, each with its own bytes.
+/// Returns the type for the same values with their own bytes.
 fn by_themselves(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
@@ -48,17 +48,19 @@ fn by_themselves(data_type: &DataType) -> DataType {
     }
 }
 
-/// The dictionaries and views that columns are without.
+/// Dictionaries and views removed from columns.
 pub(super) struct Texts {
     schema: SchemaRef,
     without: SchemaRef,
     stored: Vec<Stored>,
-    /// Of each column with keys; `None`: it is another, or has had no rows yet.
+    /// Dictionary of each column stored as keys. `None` for other columns, or before the first
+    /// rows.
     of: Mutex<Vec<Option<ArrayRef>>>,
 }
 
 impl Texts {
-    /// Those of rows with these columns; the first ones of them are symbols where it says so.
+    /// Creates the conversion for rows with this schema. `symbols` tells which leading columns hold
+    /// symbols of one table.
     pub(super) fn of(schema: SchemaRef, symbols: &[bool]) -> Self {
         let stored = |(column, field): (usize, &FieldRef)| match field.data_type() {
             DataType::Dictionary(..) if symbols.get(column) == Some(&true) => Stored::Keys,
@@ -80,17 +82,18 @@ impl Texts {
         Self { without: Arc::new(Schema::new(without)), schema, stored, of }
     }
 
-    /// The columns as they were.
+    /// The original schema.
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The columns with bytes of their own.
+    /// The schema whose cells own their bytes.
     pub(super) fn schema_without(&self) -> &SchemaRef {
         &self.without
     }
 
-    /// The rows with bytes of their own. A table's dictionary only grows.
+    /// Converts rows to cells that own their bytes. A table's dictionary only grows, so the longest
+    /// one is retained.
     pub(super) fn take(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let mut of = self.of.lock();
         let column = |(column, array): (usize, &ArrayRef)| match self.stored[column] {
@@ -108,7 +111,7 @@ impl Texts {
         with_schema(&self.without, columns.collect::<Result<_>>()?, batch.num_rows())
     }
 
-    /// Rows as they were.
+    /// Restores the original form of rows.
     pub(super) fn give(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let of = self.of.lock();
         let column = |(column, array): (usize, &ArrayRef)| match (self.stored[column], &of[column])

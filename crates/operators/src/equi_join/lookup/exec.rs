@@ -1,4 +1,4 @@
-//! How the join runs, and which of `DataFusion`'s it takes the place of.
+//! Execution of the lookup join, and the `DataFusion` joins that it replaces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::keys::values::is_comparable;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
 use crate::plan_node::{hash_join, scan_of};
 
-/// A join of which one side, the other one, is held.
+/// A join whose other side is built in memory.
 pub(crate) struct LookupJoin {
     pub(crate) join: Arc<EquiJoin>,
 }
 
 impl LookupJoin {
-    /// The join that takes the place of one that holds its left side.
+    /// Returns the replacement of a join that builds its left side.
     pub(crate) fn instead_of(plan: &Input) -> Option<Input> {
         let join = hash_join(plan)?;
         if *join.partition_mode() != PartitionMode::CollectLeft {
@@ -53,7 +53,7 @@ impl LookupJoin {
         Some(OperatorExec::plan(own, vec![first, Arc::clone(left)], &join.schema()))
     }
 
-    /// The hash join of the same rows.
+    /// Builds the hash join that returns the same rows.
     fn hash_join(&self, inputs: &[Input]) -> Result<HashJoinExec> {
         let EquiJoin { kind, keys, nulls, filter, output, .. } = self.join.as_ref();
         let (held, first) = (inputs[OTHER].schema(), inputs[FIRST].schema());
@@ -63,7 +63,7 @@ impl LookupJoin {
             if types.0 == types.1 {
                 return Ok((other, own));
             }
-            // Texts, and symbols.
+            // One side has strings, the other symbols.
             let text = DataType::Utf8View;
             Ok((cast(other, &held, text.clone())?, cast(own, &first, text)?))
         });
@@ -87,7 +87,7 @@ impl LookupJoin {
     }
 }
 
-/// Whether the scan that a plan's rows come from runs backward.
+/// Whether the scan below a plan runs backward.
 fn is_backward(plan: &Input) -> bool {
     match scan_of(plan) {
         Some(scan) => scan.table().is_backward(),

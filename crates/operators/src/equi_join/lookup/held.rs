@@ -1,4 +1,4 @@
-//! The side that a join holds: its rows, and which of them have a key.
+//! Build side of a lookup join: its rows, and the rows of each key.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::operator::Run;
 use crate::parts::joined;
 use crate::scan::rows::BATCH_ROWS;
 
-/// The held rows.
+/// Materialized rows of the build side.
 pub(super) struct HeldSide {
     pub(super) rows: RecordBatch,
     pub(super) keys: KeyIndex,
@@ -27,29 +27,29 @@ pub(super) struct HeldSide {
     _memory: MemoryReservation,
 }
 
-/// Where the rows of a key are.
+/// Rows of each key.
 pub(super) enum Places {
-    /// Each key has one row: that of its number.
+    /// Each key has one row, at the index of its number.
     Single,
     /// Rows by key; those of key `k` are at `offsets[k]..offsets[k + 1]`.
     Lists { offsets: Vec<u32>, rows: Vec<u32> },
 }
 
-/// What was read of a side that should be held.
+/// Result of reading the build side.
 pub(super) enum Held {
     Rows(Arc<HeldSide>),
-    /// There are more than may be held.
+    /// The rows exceed the memory limit.
     Spilled(Spilled),
 }
 
 impl Held {
-    /// Reads an input, of which there is one partition.
+    /// Reads the input, which has one partition.
     pub(super) async fn read(run: &Run, join: &EquiJoin) -> Result<Self> {
         let memory = run.memory();
         let mut rows = run.rows(OTHER, 0)?;
         let mut batches = vec![];
         while let Some(batch) = rows.try_next().await? {
-            // Once as it came, and once among all.
+            // Counted twice: once as read, and once in the concatenation.
             let has_room = run.hold(&memory, 2 * held_bytes(&batch));
             batches.push(batch);
             if !has_room {
@@ -69,7 +69,7 @@ impl Held {
         Self::spilled(run, held, Box::pin(nothing)).await
     }
 
-    /// Writes batches that are held, and the rows after them.
+    /// Writes the batches in memory, then the remaining rows.
     async fn spilled(
         run: &Run,
         (batches, memory): (Vec<RecordBatch>, MemoryReservation),
@@ -86,7 +86,8 @@ impl HeldSide {
         self.rows.num_rows() == 0
     }
 
-    /// The rows with their keys; the rows alone where there is no room for the keys.
+    /// Builds the key index over the rows. Returns the rows unchanged if memory does not suffice
+    /// for the index.
     fn of(
         run: &Run,
         rows: RecordBatch,
@@ -96,7 +97,7 @@ impl HeldSide {
         let keys =
             join.keys.iter().map(|(_, own)| own.evaluate(&rows)?.into_array(rows.num_rows()));
         let columns = keys.collect::<Result<Vec<_>>>()?;
-        // The numbers of rows of two columns, and of pairs, or lists of them.
+        // Key numbers of each row: for two columns and for their pairs, or the row lists.
         let base = held_bytes(&rows) + 3 * size_of::<u32>() * rows.num_rows();
         let room = Reserved { run, memory: &memory };
         let Some((keys, numbers)) = KeyIndex::of(&columns, join.nulls, base, &room)? else {

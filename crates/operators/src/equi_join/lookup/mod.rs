@@ -1,8 +1,8 @@
-//! Joins by equal keys that hold the smaller side and look each row of the other up in it.
+//! Equi-joins that build the smaller side in memory and look up each row of the other side in it.
 //!
-//! Keys are numbers before they are compared: a symbol costs a look at a table with an entry for
-//! each symbol of the dictionary, an integer one at a table or a hash table, and what has neither
-//! form its bytes.
+//! Keys become numbers before they are compared. A symbol costs a lookup in a table with an entry
+//! per symbol of the dictionary, an integer a lookup in a table or hash table. Keys of other types
+//! are looked up by their bytes.
 
 pub(crate) mod exec;
 mod held;

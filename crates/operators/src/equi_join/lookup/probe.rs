@@ -1,4 +1,4 @@
-//! The rows that a batch of the other side makes with the held ones.
+//! Joins a batch of the other side with the materialized rows.
 
 use std::sync::Arc;
 
@@ -17,22 +17,22 @@ use crate::keys::ABSENT;
 use crate::keys::numbers::KnownTexts;
 use crate::scan::rows::BATCH_ROWS;
 
-/// Bytes of lists in a batch of pairs, about.
+/// Approximate maximum bytes of lists in a batch of pairs.
 const PAIR_BYTES: usize = 4 << 20;
 
-/// A worker's view of the held side.
+/// A worker's access to the build side.
 pub(super) struct Prober {
     join: Arc<EquiJoin>,
     held: Arc<HeldSide>,
     schema: SchemaRef,
     known: KnownTexts,
-    /// Whether rows come from the last to the first: the held rows of each do so, too.
+    /// Whether rows arrive in reverse order; the matches of each row are then reversed too.
     backward: bool,
 }
 
-/// Rows of a batch and of the held side that belong together; `None` for held rows: none was found.
+/// Matching rows of a batch and of the build side. A null in `held` means no match.
 struct Pairs {
-    /// Rows of the batch; `None`: each one, in its place.
+    /// Rows of the batch; `None` means each row once, in order.
     rows: Option<UInt32Array>,
     held: UInt32Array,
 }
@@ -47,7 +47,7 @@ impl Prober {
         Self { join, held, schema, known: KnownTexts::default(), backward }
     }
 
-    /// What a batch becomes: one batch, or several where its rows find many.
+    /// Joins a batch; returns one batch, or several if its rows have many matches.
     pub(super) fn join(&mut self, batch: RecordBatch) -> Result<Joined> {
         let evaluate =
             |key: &Arc<dyn PhysicalExpr>| key.evaluate(&batch)?.into_array(batch.num_rows());
@@ -67,15 +67,15 @@ impl Prober {
     }
 }
 
-/// The rows of one batch, joined.
+/// Joined rows of one batch.
 pub(super) struct Joined {
     join: Arc<EquiJoin>,
     held: Arc<HeldSide>,
     schema: SchemaRef,
     batch: RecordBatch,
-    /// Each row's key.
+    /// Key number of each row.
     numbers: Vec<u32>,
-    /// The row that is next, and how many of its pairs are made.
+    /// The next row, and the number of its pairs already returned.
     next: Option<(usize, usize)>,
     backward: bool,
     has_lists: bool,
@@ -97,7 +97,7 @@ impl Iterator for Joined {
 }
 
 impl Joined {
-    /// Each row finds one at most.
+    /// Joins rows that have at most one match each.
     fn single(&mut self) -> Result<RecordBatch> {
         let numbers = std::mem::take(&mut self.numbers);
         if !numbers.contains(&ABSENT) {
@@ -119,7 +119,7 @@ impl Joined {
         self.rows_of(Pairs { rows: Some(UInt32Array::new(rows, None)), held })
     }
 
-    /// The held rows that a row finds.
+    /// Returns the materialized rows that match a row.
     fn found(&self, row: usize) -> &[u32] {
         match (&self.numbers[row], &self.held.places) {
             (&ABSENT, _) => &[],
@@ -131,8 +131,8 @@ impl Joined {
         }
     }
 
-    /// The next pairs, no more than a batch has rows, nor, where cells are lists, which are copied,
-    /// many more bytes.
+    /// Returns the next pairs: at most one batch of rows. Lists are copied, so their bytes are
+    /// limited too.
     fn pairs(&mut self) -> Option<Pairs> {
         let outer = self.join.kind == Kind::Outer;
         let (mut row, mut done) = self.next?;
@@ -164,7 +164,7 @@ impl Joined {
         Some(Pairs { rows: Some(UInt32Array::from(rows)), held })
     }
 
-    /// Bytes of the lists of a row and a held one.
+    /// Returns the bytes of lists in a row and its materialized row.
     fn bytes_of(&self, row: usize, held: &[u32]) -> usize {
         if !self.has_lists {
             return 0;
@@ -174,7 +174,7 @@ impl Joined {
         cell_bytes(&self.batch.slice(row, 1)) + of_held
     }
 
-    /// The output of pairs, those for which the condition holds.
+    /// Returns the output of the pairs for which the condition holds.
     fn rows_of(&self, mut pairs: Pairs) -> Result<RecordBatch> {
         if let Some(condition) = &self.join.filter {
             let column = |is_first: bool, column: usize| {
@@ -201,7 +201,7 @@ impl Joined {
         self.output(probe, &pairs.held)
     }
 
-    /// Columns of the batch, and those of these held rows.
+    /// Returns the output columns of the batch and of these materialized rows.
     fn output(
         &self,
         probe: impl Fn(usize) -> Result<ArrayRef>,

@@ -1,5 +1,5 @@
-//! Cutting a side at the times of another: its scan reads other parts, the operators above it are
-//! the same.
+//! Cuts a side at the times of the other side. Its scan gets different partitions; the operators
+//! above it are unchanged.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::plan_node::{PlanNode, with_first_input};
 use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 
-/// First and last time of a partition; `None`: it has no rows.
+/// First and last time of a partition; `None` if it has no rows.
 pub(crate) type Span = Option<(i64, i64)>;
 
-/// The spans of a plan's partitions, whose rows come from this scan in its order; `None` where that
-/// is not known.
+/// Returns the time spans of a plan's partitions, whose rows are in the order of this scan. `None`
+/// if they are unknown.
 pub(super) fn spans(plan: &Input, scan: &SliceScan) -> Result<Option<Vec<Span>>> {
     let own = scan.spans()?;
     let partitions = plan.output_partitioning().partition_count();
@@ -28,8 +28,8 @@ pub(super) fn spans(plan: &Input, scan: &SliceScan) -> Result<Option<Vec<Span>>>
     Ok((partitions == 1).then(|| vec![all]))
 }
 
-/// The plan with a partition for each span, with all its rows of these times; `None` where it is
-/// more than a scan with operators that look at each row by itself.
+/// Returns the plan with one partition per span, which contains all rows of that span. `None` if
+/// the plan is more than a scan below row-by-row operators.
 pub(super) fn cut(plan: &Input, spans: &[Span]) -> Result<Option<Input>> {
     let by_row = match PlanNode::of(plan.as_ref()) {
         PlanNode::Operator(node) => {

@@ -1,4 +1,4 @@
-//! How the join runs, and which of `DataFusion`'s it takes the place of.
+//! Execution of the merge join, and the `DataFusion` joins that it replaces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 use crate::symbols::origin;
 
-/// A side of a hash join, and the designated timestamp that it is joined by.
+/// A side of a hash join, and the designated timestamp that is its key.
 struct Ordered<'a> {
     plan: &'a Input,
     time: &'a Arc<dyn PhysicalExpr>,
@@ -33,7 +33,8 @@ struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    /// `None`: its rows do not come in the order of the key, or the key is no designated timestamp.
+    /// Returns `None` if the rows are not in the order of the key, or if the key is not a
+    /// designated timestamp.
     fn of(plan: &'a Input, time: &'a Arc<dyn PhysicalExpr>) -> Result<Option<Self>> {
         let Some((scan, output)) = origin(plan, time) else { return Ok(None) };
         let order = LexOrdering::from([ascending(time)]);
@@ -45,8 +46,8 @@ impl<'a> Ordered<'a> {
 }
 
 impl MergeJoin {
-    /// The join that takes the place of a hash join of two large sides that come in the order of
-    /// their key. A side of up to `most_held` rows is held by other joins.
+    /// Returns the replacement of a hash join of two large sides that are in the order of their
+    /// key. Other joins build a side of up to `most_held` rows in memory.
     pub(crate) fn instead_of(plan: &Input, most_held: usize) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let [(left, right)] = join.on() else { return Ok(None) };
@@ -84,7 +85,7 @@ impl MergeJoin {
         }
     }
 
-    /// The join, led by one of its sides.
+    /// Returns the join with one of its sides as the leading side.
     fn of(
         join: &HashJoinExec,
         lead: &Ordered<'_>,
@@ -100,13 +101,13 @@ impl MergeJoin {
         Ok(operator.map(|operator| OperatorExec::plan(operator, inputs, &join.schema())))
     }
 
-    /// The columns of the output that are the time by which its rows come.
+    /// Returns the output columns that are the time by which the rows are ordered.
     fn times_of_output(&self) -> impl Iterator<Item = usize> {
         let column = |side: usize| self.times[side].downcast_ref::<Column>().map(Column::index);
         let (lead, other) = (column(FIRST), column(OTHER));
         let is_time = move |column: &OutputColumn| match *column {
             OutputColumn::First(column) => Some(column) == lead,
-            // Without a row of the other side it is null.
+            // Null in rows without a match.
             OutputColumn::Other(column) => Some(column) == other && !self.is_outer(),
             OutputColumn::Mark => false,
         };

@@ -1,5 +1,5 @@
-//! Rows that belong together as a batch: cells are shared where rows follow each other, and copied
-//! where they do not.
+//! Builds batches of matching rows. Cells are shared if the rows are consecutive, and copied
+//! otherwise.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::held::with_schema;
 
 /// Rows of the other side.
 pub(super) enum Others<'a> {
-    /// Of one batch; [`NO_ROW`] for none.
+    /// Rows of one batch; [`NO_ROW`] for no match.
     One(&'a RecordBatch, UInt32Array),
-    /// Of several: the number of the batch and that of the row, packed.
+    /// Rows of several batches: batch number and row number, packed.
     Several(&'a [RecordBatch], UInt64Array),
-    /// None: nulls of these types.
+    /// No rows: nulls of these types.
     Nulls(&'a SchemaRef),
 }
 
-/// Pairs of rows.
+/// Pairs of matching rows.
 pub(super) struct Found<'a> {
     pub(super) lead: &'a RecordBatch,
     pub(super) rows: UInt32Array,
@@ -33,7 +33,7 @@ pub(super) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The output of the pairs for which the condition holds.
+    /// Returns the output of the pairs for which the condition holds.
     pub(super) fn batch(mut self, join: &EquiJoin, schema: &SchemaRef) -> Result<RecordBatch> {
         if let Some(condition) = &join.filter {
             let column = |is_first: bool, column: usize| {
@@ -50,12 +50,12 @@ impl Found<'_> {
         with_schema(schema, columns.collect::<Result<_>>()?, self.rows.len())
     }
 
-    /// A column of the side that leads.
+    /// Returns a column of the leading side.
     fn lead(&self, column: usize) -> Result<ArrayRef> {
         rows_of(self.lead.column(column), &self.rows)
     }
 
-    /// A column of the other side.
+    /// Returns a column of the other side.
     fn other(&self, column: usize) -> Result<ArrayRef> {
         match &self.others {
             Others::One(batch, rows) => rows_of(batch.column(column), rows),
@@ -82,7 +82,7 @@ impl Found<'_> {
     }
 }
 
-/// Row numbers; those of no row are null.
+/// Returns row numbers; null for [`NO_ROW`].
 pub(super) fn numbers(rows: Vec<u32>, has_none: bool) -> UInt32Array {
     if !has_none || !rows.contains(&NO_ROW) {
         return UInt32Array::new(rows.into(), None);
@@ -91,12 +91,12 @@ pub(super) fn numbers(rows: Vec<u32>, has_none: bool) -> UInt32Array {
     UInt32Array::new(rows.into(), Some(found))
 }
 
-/// Some rows of a column: a part of it where they follow each other.
+/// Returns some rows of a column; a slice if they are consecutive.
 fn rows_of(column: &ArrayRef, rows: &UInt32Array) -> Result<ArrayRef> {
     let numbers: &[u32] = rows.values();
     if let (Some(&first), Some(&last), 0) = (numbers.first(), numbers.last(), rows.null_count()) {
         let ends_fit = (last as usize).checked_sub(first as usize) == Some(numbers.len() - 1);
-        // No early end: the loop becomes vectors.
+        // No early exit: the loop is vectorised.
         let follow =
             || numbers.windows(2).fold(true, |all, two| all & (two[1] == two[0].wrapping_add(1)));
         if ends_fit && follow() {

@@ -1,6 +1,6 @@
-//! One worker of a join of two ordered sides: batches of both in, pairs out.
+//! One worker of a join of two ordered sides: reads batches of both and returns pairs.
 //!
-//! Left rows in the words of the kernel are those of the side that leads.
+//! The kernel's left rows are those of the leading side.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::operator::Run;
 use crate::sample_by::partial::timestamps;
 use crate::scan::rows::BATCH_ROWS;
 
-/// A batch, not empty, and its times.
+/// A non-empty batch and its times.
 struct Chunk {
     rows: RecordBatch,
     times: ScalarBuffer<i64>,
@@ -62,28 +62,28 @@ impl Side {
     }
 }
 
-/// The other side's rows of one time that are in more than one batch.
+/// Rows of the other side with the same time, spread over several batches.
 struct Group {
     time: i64,
     parts: Vec<RecordBatch>,
-    /// How many there are before each part, and in all.
+    /// Number of rows before each batch, and in total.
     starts: Vec<usize>,
-    /// How many pairs of the next row are made.
+    /// Number of the next row's pairs already returned.
     done: usize,
 }
 
-/// Where the two sides are.
+/// Position in the two sides.
 pub(super) struct Merger {
     join: Arc<MergeJoin>,
     schema: SchemaRef,
     other_schema: SchemaRef,
     lead: Side,
     other: Side,
-    /// The batch that leads; the cursor's left row is in it.
+    /// Batch of the leading side; contains the cursor's left row.
     batch: Option<Chunk>,
-    /// The batch of the other side; the cursor's right row is in it. `None`: there is no more.
+    /// Batch of the other side; contains the cursor's right row. `None` if no rows remain.
     chunk: Option<Chunk>,
-    /// The one behind it, where it had to be looked at.
+    /// The batch after it, if it had to be read already.
     ahead: Option<Chunk>,
     cursor: EqualCursor,
     group: Option<Group>,
@@ -111,7 +111,7 @@ impl Merger {
         })
     }
 
-    /// The next pairs; `None`: there are no more.
+    /// Returns the next pairs; `None` if no pairs remain.
     pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             pause().await?;
@@ -141,7 +141,7 @@ impl Merger {
         }
     }
 
-    /// The time of the next row of the side that leads.
+    /// Returns the time of the leading side's next row.
     async fn next_time(&mut self) -> Result<Option<i64>> {
         if let Some(batch) = &self.batch
             && let Some(&time) = batch.times.get(self.cursor.left)
@@ -153,7 +153,7 @@ impl Merger {
         Ok(self.batch.as_ref().map(Chunk::first))
     }
 
-    /// The next batch of the other side.
+    /// Moves to the next batch of the other side.
     async fn go_on(&mut self) -> Result<()> {
         self.chunk = match self.ahead.take() {
             Some(chunk) => Some(chunk),
@@ -163,7 +163,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Passes the batches of the other side that end before a time.
+    /// Skips batches of the other side that end before a time.
     async fn reach(&mut self, time: i64) -> Result<()> {
         while self.chunk.as_ref().is_some_and(|chunk| chunk.last() < time) {
             self.go_on().await?;
@@ -171,8 +171,8 @@ impl Merger {
         Ok(())
     }
 
-    /// Up to which row of the batch that leads all others are known: those whose time goes on in
-    /// the next batch of the other side are not.
+    /// Returns the end of the leading batch's rows whose matches are all in memory. Excludes rows
+    /// whose time continues in the other side's next batch.
     async fn known_end(&mut self) -> Result<usize> {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else { return Ok(0) };
         let last = chunk.last();
@@ -191,7 +191,7 @@ impl Merger {
         })
     }
 
-    /// Takes all of the other side's rows of a time, of which this batch has the first.
+    /// Collects all rows of the other side with this time; the first ones are in the current batch.
     async fn collect(&mut self, time: i64) -> Result<()> {
         let mut group = Group { time, parts: vec![], starts: vec![0], done: 0 };
         let mut rows = 0;
@@ -218,7 +218,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Pairs with a time that is in several batches.
+    /// Pairs rows with a time that spans several batches.
     fn of_group(&mut self) -> Result<RecordBatch> {
         let (Some(batch), Some(group)) = (&self.batch, &mut self.group) else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
@@ -246,7 +246,7 @@ impl Merger {
         found
     }
 
-    /// Pairs of the rows up to `end` with those of the batch of the other side.
+    /// Pairs the rows up to `end` with those of the other side's batch.
     fn of_chunk(&mut self, end: usize) -> Result<RecordBatch> {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
@@ -261,7 +261,7 @@ impl Merger {
         Found { lead: &batch.rows, rows, others }.batch(&self.join.join, &self.schema)
     }
 
-    /// The rest of the batch that leads, where the other side has no more rows.
+    /// Returns the remaining rows of the leading batch after the other side has ended.
     fn unmatched(&mut self) -> Result<RecordBatch> {
         let Some(batch) = &self.batch else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));

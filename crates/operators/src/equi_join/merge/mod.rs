@@ -1,8 +1,8 @@
-//! Joins on equal designated timestamps of two sides that both come in their order.
+//! Joins on equal designated timestamps of two sides that are both ordered by them.
 //!
-//! The one side leads: each of its partitions is a worker, and the other side is cut at the same
-//! times. Both are read once, side by side, and nothing is held but the rows of one timestamp that
-//! are in more than one batch.
+//! One side leads: each of its partitions is a worker, and the other side is cut at the same times.
+//! Both sides are read once, in parallel. Only rows of a timestamp that spans several batches are
+//! kept in memory.
 
 pub(crate) mod cut;
 pub(crate) mod exec;

@@ -1,4 +1,4 @@
-//! What a join of two ordered sides is asked.
+//! Description of a join of two ordered sides.
 
 use std::sync::Arc;
 
@@ -6,19 +6,19 @@ use datafusion::physical_expr::PhysicalExpr;
 
 use crate::equi_join::join::{EquiJoin, Kind};
 
-/// A join of which both sides are in the order of its key; the first one leads.
+/// A join whose sides are both ordered by its key; the first side leads.
 #[derive(Clone)]
 pub(crate) struct MergeJoin {
-    /// An inner join, or an outer one without a condition.
+    /// An inner join, or an outer join without a condition.
     pub(super) join: EquiJoin,
-    /// The timestamps of the side that leads, and of the other.
+    /// Timestamps of the leading side and of the other side.
     pub(super) times: [Arc<dyn PhysicalExpr>; 2],
-    /// Whether the other side's batches are parts of mapped files.
+    /// Whether the other side's batches are slices of mapped files.
     pub(super) is_mapped: bool,
 }
 
 impl MergeJoin {
-    /// Whether rows of the side that leads stay that find no other.
+    /// Whether unmatched rows of the leading side are returned.
     pub(super) fn is_outer(&self) -> bool {
         self.join.kind == Kind::Outer
     }

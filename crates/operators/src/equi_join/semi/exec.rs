@@ -1,4 +1,4 @@
-//! How a semi-join runs, and what it says of itself.
+//! Execution and plan properties of semi-joins.
 
 use std::sync::Arc;
 
@@ -27,26 +27,26 @@ use crate::keys::set::KeySet;
 use crate::keys::values::comparable;
 use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
 
-/// What all partitions share.
+/// State shared by all partitions.
 enum Shared<T> {
     Held(Arc<T>),
-    /// It does not fit.
+    /// The rows do not fit in memory.
     Files(Files),
 }
 
 impl SemiJoin {
-    /// A set to which so many tasks will add keys.
+    /// Creates an empty set to which `tasks` tasks will add keys.
     pub(super) fn no_keys(&self, tasks: usize) -> Result<KeySet> {
         KeySet::new(Arc::clone(&self.key_schema), self.join.nulls, tasks, &self.hasher)
     }
 
-    /// The keys of rows of the outer side.
+    /// Evaluates the keys of outer rows.
     pub(super) fn outer_keys(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         let keys = self.join.keys.iter();
         keys.map(|(own, _)| own.evaluate(batch)?.into_array(batch.num_rows())).collect()
     }
 
-    /// The keys of a partition of the inner side.
+    /// Returns the keys of a partition of the inner side.
     pub(super) fn inner_keys(
         &self,
         run: &Run,
@@ -55,7 +55,7 @@ impl SemiJoin {
         Ok(self.keys_of(run.rows(OTHER, partition)?))
     }
 
-    /// Rows of the inner side, of which nothing is read but their keys.
+    /// Reduces rows of the inner side to their keys.
     fn keys_of(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let (keys, schema) = (self.join.keys.clone(), Arc::clone(&self.key_schema));
         let rows = rows.map(move |batch| {
@@ -68,7 +68,7 @@ impl SemiJoin {
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.key_schema), rows))
     }
 
-    /// The rows of a partition, where keys of the inner side are held.
+    /// Returns the rows of a partition, with the inner side's keys in memory.
     async fn by_keys(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let run = Arc::new(run);
         let read = async {
@@ -87,7 +87,7 @@ impl SemiJoin {
         }
     }
 
-    /// Rows of the outer side by keys that are held.
+    /// Filters outer rows by the keys in memory.
     pub(super) fn by_held(
         self: &Arc<Self>,
         schema: &SchemaRef,
@@ -108,8 +108,8 @@ impl SemiJoin {
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows))
     }
 
-    /// The rows of a partition, where rows of the outer side are held: they come from the one that
-    /// ends last.
+    /// Returns the rows of a partition, with the outer rows in memory. The partition that finishes
+    /// last returns all rows.
     async fn by_rows(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let (schema, run) = (Arc::clone(&run.schema), Arc::new(run));
         let read = async {
@@ -136,7 +136,7 @@ impl SemiJoin {
         }
     }
 
-    /// Rows that are held, by the keys of the inner side, if this partition is the last one.
+    /// Filters the rows in memory by the inner side's keys if this partition is the last one.
     async fn found(
         self: &Arc<Self>,
         schema: &SchemaRef,
@@ -156,7 +156,7 @@ impl SemiJoin {
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows)))
     }
 
-    /// What becomes of rows of the outer side, by which of them have a key of the inner one.
+    /// Builds the output of outer rows. `found` tells which rows have a key of the inner side.
     fn output(
         &self,
         schema: &SchemaRef,

@@ -1,4 +1,5 @@
-//! Sides in files by the hashes of their keys, of which one pair after the other is joined.
+//! Partitions both sides into files by the hashes of their keys, and joins the pairs of files one
+//! after the other.
 
 use std::sync::Arc;
 
@@ -19,14 +20,14 @@ use crate::equi_join::grace::texts::symbols;
 use crate::equi_join::join::{FIRST, Kind, OutputColumn};
 use crate::operator::Run;
 
-/// How often rows are spread before it is given up.
+/// Maximum number of partitioning passes before the join fails.
 const MAX_LEVELS: usize = 6;
 
-/// The files of a side; `None`: one has no rows.
+/// Files of a side; `None` for a file without rows.
 pub(super) type Files = Vec<Option<File>>;
 
 impl SemiJoin {
-    /// The join of two files.
+    /// Joins two files.
     fn joined(
         self: Arc<Self>,
         run: Arc<Run>,
@@ -50,8 +51,8 @@ impl SemiJoin {
         })
     }
 
-    /// The joins of files of a partition's rows, which have their places after their columns; in
-    /// their order, without these.
+    /// Joins the files of a partition. Its rows end with a position column; the result is sorted by
+    /// it and does not contain it.
     pub(super) fn in_order(
         self: &Arc<Self>,
         run: &Arc<Run>,
@@ -73,7 +74,7 @@ impl SemiJoin {
         by_number(run, rows, own, &symbols, self.partitions(&run.inputs))
     }
 
-    /// The joins of files.
+    /// Joins pairs of files one after the other.
     fn pairs(
         self: Arc<Self>,
         run: Arc<Run>,
@@ -100,7 +101,7 @@ impl SemiJoin {
         Box::pin(RecordBatchStreamAdapter::new(schema, rows.try_flatten()))
     }
 
-    /// Writes rows of keys.
+    /// Writes keys to files.
     pub(super) async fn spread_keys(
         &self,
         run: &Run,
@@ -115,7 +116,7 @@ impl SemiJoin {
         Spreader { run, symbols: &[], by }.write(rows).await
     }
 
-    /// Writes rows of the outer side.
+    /// Writes outer rows to files.
     pub(super) async fn spread_rows(
         &self,
         run: &Run,

@@ -1,4 +1,4 @@
-//! What a semi-join holds: keys of the inner side, or rows of the outer one.
+//! The part of a semi-join that is kept in memory: keys of the inner side, or outer rows.
 
 use std::mem::take;
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use crate::keys::room::{Counted, Reserved, Room};
 use crate::keys::set::KeySet;
 use crate::operator::Run;
 
-/// What a set of some of the keys takes, at most, beside one of all.
+/// Maximum size of a set of some keys, as a multiple of the set of all keys.
 const FOUND_SHARE: usize = 3;
 
-/// Numbers of each key while they are made: of two columns, and of pairs.
+/// Number arrays in use while keys are numbered: two columns and their pairs.
 const NUMBERS: usize = 3;
 
-/// Tasks that read keys, and sets that are looked into for each row, at most.
+/// Maximum number of tasks that read keys, and of sets that are probed per row.
 const MAX_TASKS: usize = 4;
 
-/// What was held, or the rows that were to be: there is no room for them.
+/// A side in memory, or its rows as a stream if they do not fit.
 pub(super) type Held<T> = std::result::Result<T, SendableRecordBatchStream>;
 
 /// Keys of the inner side.
@@ -43,7 +43,7 @@ pub(super) struct HeldKeys {
 }
 
 enum Keys {
-    /// A key may be in several of them.
+    /// A key may be in several sets.
     Sets(Vec<Arc<KeySet>>),
     Few(KeyIndex),
 }
@@ -65,7 +65,7 @@ impl HeldKeys {
         Self::read_some(join, run, (0..tasks).map(read).collect()).await
     }
 
-    /// Reads the rows of keys.
+    /// Reads rows that consist of keys.
     pub(super) async fn read(
         join: &Arc<SemiJoin>,
         run: &Arc<Run>,
@@ -115,7 +115,7 @@ impl HeldKeys {
         Ok(Err(chained(Arc::clone(&join.key_schema), held, memory, rest)))
     }
 
-    /// Numbers of the keys, if they are few and there is room for them.
+    /// Numbers the keys, if they are few and memory suffices.
     fn few(
         join: &SemiJoin,
         run: &Run,
@@ -123,7 +123,7 @@ impl HeldKeys {
         memory: &MemoryReservation,
     ) -> Result<Option<KeyIndex>> {
         let [set] = sets else { return Ok(None) };
-        // The columns of the keys take about as much as the set.
+        // The key columns need about as much memory as the set.
         if !run.hold(memory, set.size()) {
             return Ok(None);
         }
@@ -140,7 +140,7 @@ impl HeldKeys {
         Ok(numbered.map(|(keys, _)| keys))
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub(super) fn is_empty(&self) -> bool {
         match &self.keys {
             Keys::Sets(sets) => sets.iter().all(|set| set.len() == 0),
@@ -148,7 +148,7 @@ impl HeldKeys {
         }
     }
 
-    /// Which rows of a batch have one of the keys.
+    /// Returns which rows of a batch have one of the keys.
     pub(super) fn has(
         &self,
         join: &SemiJoin,
@@ -166,7 +166,8 @@ impl HeldKeys {
     }
 }
 
-/// Adds the rows of keys; the rest of them if there is no room, of which some may have been added.
+/// Adds rows to the key set. Returns the remaining rows if memory runs out; some of them may have
+/// been added.
 async fn add_all(
     run: &Run,
     keys: &KeySet,
@@ -184,14 +185,14 @@ async fn add_all(
     Ok(None)
 }
 
-/// Which rows have a key of one of the sets.
+/// Returns which rows have a key of one of the sets.
 fn any_has<'a>(
     mut sets: impl Iterator<Item = &'a KeySet>,
     keys: &[ArrayRef],
     rows: usize,
 ) -> Result<BooleanBuffer> {
     let Some(first) = sets.next() else { return Ok(BooleanBuffer::new_unset(rows)) };
-    // The form and the hashes are the same for all of them.
+    // All sets use the same encoding and hashes.
     let keys = first.prepare(keys)?;
     let mut found = first.has(&keys)?;
     for set in sets {
@@ -203,7 +204,7 @@ fn any_has<'a>(
     Ok(found)
 }
 
-/// Keys as rows.
+/// Returns the keys as batches.
 fn rows_of(keys: KeySet, join: &SemiJoin) -> Batches {
     let schema = Arc::clone(&join.key_schema);
     let batches = keys.into_batches().map(move |columns| {
@@ -224,15 +225,15 @@ pub(super) struct HeldRows {
     _memory: Arc<MemoryReservation>,
 }
 
-/// Which of the keys the inner side has.
+/// The keys that also occur in the inner side.
 struct Found {
-    /// Partitions that have not ended.
+    /// Number of unfinished partitions.
     left: usize,
     sets: Vec<KeySet>,
 }
 
 impl HeldRows {
-    /// Reads the rows, for so many partitions of the inner side.
+    /// Reads the outer rows. The inner side has `partitions` partitions.
     pub(super) async fn read(
         join: &SemiJoin,
         run: &Run,
@@ -264,7 +265,7 @@ impl HeldRows {
         Ok(Ok(Self { batches, keys, found, _memory: memory }))
     }
 
-    /// The keys that a partition of the inner side has.
+    /// Collects the keys that a partition of the inner side contains.
     pub(super) async fn gather(
         &self,
         join: &SemiJoin,
@@ -283,7 +284,8 @@ impl HeldRows {
         Ok(found)
     }
 
-    /// Takes what a partition has found; what all have, if it is the last one.
+    /// Adds the keys that a partition has found. The last partition gets the keys of all
+    /// partitions.
     pub(super) fn end(&self, found: KeySet) -> Option<Vec<KeySet>> {
         let mut all = self.found.lock();
         all.sets.push(found);
@@ -291,7 +293,7 @@ impl HeldRows {
         (all.left == 0).then(|| take(&mut all.sets))
     }
 
-    /// Which rows of a batch have a key that was found.
+    /// Returns which rows of a batch have a found key.
     pub(super) fn found(
         join: &SemiJoin,
         batch: &RecordBatch,

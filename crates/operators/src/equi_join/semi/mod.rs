@@ -1,9 +1,10 @@
-//! Joins that ask no more than whether a row with equal keys exists: rows of the *outer* side stay,
-//! go or are marked by whether the *inner* side has their keys.
+//! Joins that only test whether a row with equal keys exists. Rows of the *outer* side are
+//! returned, dropped or marked, depending on whether the *inner* side has their keys.
 //!
-//! Each key is held once, however many rows have it, so that the cost is of rows and not of pairs.
-//! Where the outer side has far fewer rows it is held, and those of its keys that the inner side
-//! has are gathered. What does not fit in memory goes to files by the hashes of the keys.
+//! Each key is kept in memory once, however many rows have it, so the cost depends on rows rather
+//! than pairs. If the outer side has far fewer rows, its rows are kept in memory instead, and the
+//! inner side is searched for their keys. A side that does not fit in memory is partitioned into
+//! files by the hashes of its keys.
 
 mod exec;
 mod files;

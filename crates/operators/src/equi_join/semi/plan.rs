@@ -1,4 +1,4 @@
-//! What a semi-join is asked, and which joins of `DataFusion` it takes the place of.
+//! Description of semi-joins, and the `DataFusion` joins that they replace.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,38 +19,38 @@ use crate::operator::{Input, OperatorExec};
 use crate::plan_node::{Grouping, grouping, hash_join};
 use crate::sample_by::plan::SampleByPlan;
 
-/// The outer side is held where the inner one has more than so many times its rows.
+/// The outer rows are kept in memory if the inner side has more than this many times as many rows.
 const ROWS_PER_OUTER_ROW: usize = 8;
 
-/// What is held of the two sides.
+/// The side that is kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
-    /// The keys of the inner one.
+    /// The keys of the inner side.
     InnerKeys,
-    /// The rows of the outer one.
+    /// The rows of the outer side.
     OuterRows,
 }
 
-/// A join that asks whether rows exist. The outer side is the first one.
+/// A join that tests whether matching rows exist. The outer side is the first side.
 #[derive(Clone)]
 pub(crate) struct SemiJoin {
-    /// One that shows no rows of the other side.
+    /// A join that returns no columns of the other side.
     pub(super) join: EquiJoin,
-    /// The keys as they are compared.
+    /// Key columns in the form in which they are compared.
     pub(super) key_schema: SchemaRef,
     pub(super) holds: Holds,
-    /// That of all its sets.
+    /// Hasher of all key sets.
     pub(super) hasher: DefaultHashBuilder,
 }
 
-/// How many rows a plan makes, about.
+/// Estimates the number of rows of a plan.
 fn rows_of(plan: &Input) -> Result<Option<usize>> {
     let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new())?;
     Ok(statistics.num_rows.get_value().copied())
 }
 
 impl SemiJoin {
-    /// The join that takes the place of a hash join, before its sides are spread by their keys.
+    /// Returns the replacement of a hash join, before its sides are partitioned by their keys.
     pub(crate) fn instead_of(plan: &Input) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let is_left = Kind::of(*join.join_type(), JoinSide::Left).is_some();
@@ -69,7 +69,7 @@ impl SemiJoin {
         Ok(Some(OperatorExec::plan(own, vec![outer, inner], &join.schema())))
     }
 
-    /// What a hash join is asked, and its sides; `None`: it is asked more.
+    /// Describes a hash join and its sides; `None` if the join has other properties.
     fn of(join: &HashJoinExec, first: JoinSide) -> Result<Option<(Self, [Input; 2])>> {
         let own = EquiJoin::of(join, first);
         let own = own.filter(|own| !own.kind.is_of_rows() && own.filter.is_none());
@@ -96,7 +96,7 @@ impl SemiJoin {
         Ok(Some((Self { join: own, key_schema, holds, hasher }, sides)))
     }
 
-    /// The join with the rows below a DISTINCT on its inner side: it holds each key once anyway.
+    /// Removes a DISTINCT on the inner side: the join keeps each key once anyway.
     fn of_all(mut self, inner: Input) -> (Self, Input) {
         let Some(Grouping { keys, functions: [], input, .. }) = grouping(&inner) else {
             return (self, inner);
@@ -110,7 +110,7 @@ impl SemiJoin {
         (self, Arc::clone(input))
     }
 
-    /// The partitions of its rows.
+    /// Returns the number of output partitions.
     pub(super) fn partitions(&self, inputs: &[Input]) -> usize {
         let side = match self.holds {
             Holds::InnerKeys => FIRST,

@@ -1,5 +1,5 @@
-//! Rows about the catalog: what SHOW prints and what functions such as `tables()` return. All
-//! are made while binding, from the snapshot.
+//! Rows about the catalog for SHOW and functions such as `tables()`. They are built from the
+//! snapshot during binding.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 use crate::visibility::Visibility;
 
-/// A column of rows made while binding.
+/// A column of rows that are built during binding.
 pub(crate) type LiteralColumn<'a> = (&'a str, SqlType, ArrayRef);
 
-/// Text cells.
+/// Builds a column of strings.
 pub(crate) fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>) -> ArrayRef {
     let mut builder = StringViewBuilder::new();
     for value in values {
@@ -38,7 +38,7 @@ pub(crate) fn texts<T: AsRef<str>>(values: impl IntoIterator<Item = Option<T>>) 
     Arc::new(builder.finish())
 }
 
-/// Out of line: the list of functions alone has a dozen columns of text.
+/// Not inlined, to reduce code size: the list of functions alone has a dozen string columns.
 #[inline(never)]
 fn push(builder: &mut StringViewBuilder, value: Option<&str>) {
     builder.append_option(value);
@@ -63,7 +63,7 @@ pub(crate) fn read_columns(visibility: &Visibility, schema: &TableSchema) -> Vec
     (0..schema.columns.len()).filter(reads).collect()
 }
 
-/// A definition with some of its columns.
+/// A copy of a table definition with only some of its columns.
 pub(crate) fn part_of(schema: &TableSchema, kept: &[usize]) -> TableSchema {
     let mut part = schema.clone();
     part.columns = kept.iter().map(|&index| schema.columns[index].clone()).collect();
@@ -80,7 +80,7 @@ fn kind(of: FunctionKind) -> &'static str {
     }
 }
 
-/// The words that have a meaning in statements.
+/// Keywords of SQL statements.
 const KEYWORDS: &str = "add align all alter and as asc asof attach backup begin between by bypass \
     cache calendar cancel capacity case cast column commit convert copy create cross current \
     database day dedup deferred delete desc detach distinct drop else end except exclude exists \
@@ -97,11 +97,11 @@ pub(crate) fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from(values.into_iter().collect::<Vec<i64>>()))
 }
 
-/// What the names of tables begin with in which the database keeps its books.
+/// Name prefix of system tables.
 const SYSTEM_PREFIX: &str = "sys.";
 
 impl Binder<'_> {
-    /// Rows made while binding, as a source.
+    /// Rows built during binding, as a relation.
     pub(crate) fn literal_rows(
         &mut self,
         columns: Vec<LiteralColumn<'_>>,
@@ -113,7 +113,7 @@ impl Binder<'_> {
         self.described_rows(columns.into_iter().map(field))
     }
 
-    /// Rows made while binding; their fields say more of a column than its type.
+    /// Rows built during binding, as a relation. Their fields carry metadata beyond the type.
     pub(crate) fn described_rows(
         &mut self,
         columns: impl Iterator<Item = (Field, SqlType, ArrayRef)>,
@@ -131,7 +131,7 @@ impl Binder<'_> {
         self.provider_rows(Arc::new(table), &types)
     }
 
-    /// A provider's rows as a source.
+    /// The rows of a table provider, as a relation.
     pub(crate) fn provider_rows(
         &mut self,
         provider: Arc<dyn datafusion::catalog::TableProvider>,
@@ -154,7 +154,7 @@ impl Binder<'_> {
         Ok(Relation::of(LogicalPlan::TableScan(scan), columns))
     }
 
-    /// `access_schema()`: all tables with their columns, and all views, which are not bound.
+    /// `access_schema()`: all tables with their columns, and all views, without binding the views.
     pub(crate) fn access_schema_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let views = self.sorted_views();
@@ -186,7 +186,7 @@ impl Binder<'_> {
             texts(rows.iter().map(|(doc, _)| Some(value(doc))))
         };
         let signatures = || texts(rows.iter().map(|(_, signature)| Some(*signature)));
-        // The time of the statement is known before its first row.
+        // `now()` is constant during a statement.
         let clock = |doc: &FunctionDoc| matches!(doc.name, "now" | "now_ns");
         self.literal_rows(vec![
             ("name", SqlType::String, column(|doc| doc.name)),
@@ -211,7 +211,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
     }
 
-    /// The same as `PostgreSQL` lists them; which of them can be names is not known here.
+    /// The keywords as `pg_get_keywords()` lists them. It is not known here which are reserved.
     pub(crate) fn pg_keywords_rows(&mut self) -> EngineResult<Relation> {
         let words: Vec<&str> = KEYWORDS.split_whitespace().collect();
         let column = |text: Option<&'static str>| texts(words.iter().map(|_| text));
@@ -222,7 +222,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// All tables the user sees, by name.
+    /// All tables visible to the user, by name.
     pub(crate) fn sorted_tables(&self) -> Vec<Arc<TableSnapshot>> {
         let visibility = self.visibility();
         let sees = |table: &&Arc<TableSnapshot>| {
@@ -233,7 +233,7 @@ impl Binder<'_> {
         tables
     }
 
-    /// The tables of the users, by name: without those in which the database keeps its books.
+    /// The user tables visible to the user, by name; excludes system tables.
     pub(crate) fn listed_tables(&self) -> Vec<Arc<TableSnapshot>> {
         let mut tables = self.sorted_tables();
         tables.retain(|table| !table.schema().name.starts_with(SYSTEM_PREFIX));
@@ -254,7 +254,7 @@ impl Binder<'_> {
                 None => b'T',
             })
         };
-        // A damaged table takes no writes.
+        // A damaged table rejects writes.
         let suspended = tables.iter().map(|table| self.snapshot.damage(table).is_some());
         let suspended = booleans(suspended);
         let mut columns = vec![
@@ -304,7 +304,7 @@ impl Binder<'_> {
         self.literal_rows(columns)
     }
 
-    /// `wal_tables()`: a commit is applied when it is made.
+    /// `wal_tables()`: transactions are applied at commit, so nothing is ever pending.
     pub(crate) fn wal_tables_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let wal: Vec<&Arc<TableSnapshot>> =
@@ -407,8 +407,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// `snapshots()`: the moments that running queries still read, oldest first. Files that only
-    /// they need stay on disk until they end.
+    /// `snapshots()`: snapshots that running queries still read, oldest first. Files needed only by
+    /// them stay on disk until those queries end.
     pub(crate) fn snapshots_rows(&mut self) -> EngineResult<Relation> {
         let pinned = self.context.pinned(self.snapshot);
         let published = pinned.iter().map(|pin| pin.published_micros);
@@ -468,7 +468,7 @@ impl Binder<'_> {
         self.literal_rows(columns)
     }
 
-    /// `table_segments('t')`: what each partition consists of.
+    /// `table_segments('t')`: the segments of each partition.
     pub(crate) fn segments_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
         let partitions = table.partition_list();
         let counts = |count: fn(&PartitionInfo) -> usize| {
@@ -484,7 +484,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// A catalog table that is written without parentheses.
+    /// A catalog table that can be named without parentheses.
     pub(crate) fn catalog_table(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         if let Some(rows) = self.pg_catalog(name)? {
             return Ok(Some(rows));
@@ -502,9 +502,9 @@ impl Binder<'_> {
         self.seen_rows(name, rows).map(Some)
     }
 
-    /// The server's rows without those about tables that the user does not see.
+    /// The server's rows, without those about tables that are not visible to the user.
     fn seen_rows(&self, function: &str, rows: Relation) -> EngineResult<Relation> {
-        // A job that is of no table has no name.
+        // A job without a table has an empty name.
         let tables = if function.eq_ignore_ascii_case("jobs") { "name" } else { "table_name" };
         let names = rows.columns.iter().find(|column| column.name == tables);
         let (Some(names), Some(_)) = (names, self.visibility()) else { return Ok(rows) };
@@ -516,7 +516,7 @@ impl Binder<'_> {
         Ok(rows.with_plan(plan))
     }
 
-    /// Whether the user may read all that a view reads.
+    /// Whether the user may read all tables and views that a view reads.
     fn reads_sources(&self, view: &IncrementalView) -> bool {
         let reads = |source: &ViewSource| match source {
             ViewSource::Table { id, .. } => {
@@ -528,8 +528,9 @@ impl Binder<'_> {
         view.sources.values().all(reads)
     }
 
-    /// Why a view does not follow its base, for who may read it: it names what the query does.
-    /// What its refreshes fail on may quote values as well: that is for who may read all of them.
+    /// The reason why a view does not follow its base. It may name objects of the query, so only
+    /// users who can read the view get it. A refresh error may also quote values, so it is only
+    /// included for users who can read all of the view's sources.
     pub(crate) fn shown_reason(
         &self,
         name: &str,
@@ -547,8 +548,8 @@ impl Binder<'_> {
         .filter(|_| self.reads_whole(name))
     }
 
-    /// Errors without those of tables and views that the user may not read, with all that a query
-    /// reads: they may quote values of it.
+    /// Hides `last_error` of tables and views unless the user may read them and all of their
+    /// sources: errors may quote values.
     fn readable_errors(
         &self,
         plan: LogicalPlan,
@@ -579,7 +580,7 @@ impl Binder<'_> {
     }
 }
 
-/// A time to live in the largest unit that holds it whole.
+/// A TTL in the largest unit that divides it.
 pub(crate) fn shown_ttl(hours_or_months: i64) -> (i32, &'static str) {
     let months = -hours_or_months;
     match hours_or_months {
@@ -592,7 +593,7 @@ pub(crate) fn shown_ttl(hours_or_months: i64) -> (i32, &'static str) {
     }
 }
 
-/// Whether a time to live is a whole number of partitions.
+/// Whether a TTL is a whole number of partitions.
 pub(crate) fn ttl_fits(hours_or_months: i64, partition_by: PartitionBy) -> bool {
     let (hours, months) = (hours_or_months.max(0), (-hours_or_months).max(0));
     match partition_by {

@@ -1,5 +1,5 @@
-//! What the catalog tells of materialized and live views: `materialized_views()`, `live_views()`,
-//! SHOW CREATE.
+//! Catalog rows about materialized and live views: `materialized_views()`, `live_views()`, SHOW
+//! CREATE.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::binder::catalog::catalog_rows::{LiteralColumn, shown_ttl, texts};
 use crate::binder::state::scope::Relation;
 use crate::{ExternalSources, LiveRepair, ViewProgress};
 
-/// A view with its table and what it shows.
+/// A materialized or live view with its table and state.
 struct Known {
     table: Arc<TableSnapshot>,
     view: IncrementalView,
     state: IncrementalState,
     progress: ViewProgress,
-    /// The latest transaction that touched the base, where that is watched.
+    /// The last transaction that changed the base, if the base's changes are tracked.
     last: Option<i64>,
 }
 
@@ -43,7 +43,7 @@ impl Known {
         self.state.position.is_none() || self.state.seed_target.is_some()
     }
 
-    /// The transaction of the base that is shown.
+    /// The base transaction up to which the view is current.
     fn shown(&self) -> Option<i64> {
         let position = self.state.position? as i64;
         Some(self.last.map_or(position, |last| position.min(last)))
@@ -61,7 +61,7 @@ impl Known {
         }
     }
 
-    /// The first instant that a live view shows, microseconds.
+    /// The earliest timestamp that a live view includes, in microseconds.
     fn bound(&self) -> Option<i64> {
         match self.view.live.as_ref()?.start {
             LiveStart::Beginning => None,
@@ -87,7 +87,7 @@ impl Known {
         }
     }
 
-    /// CREATE … as it would be written; with `shows_owner` the owner of a live view too.
+    /// The view's CREATE statement. `shows_owner` adds the owner of a live view.
     fn create_text(&self, shows_owner: bool) -> String {
         match &self.view.live {
             None => self.create_materialized(),
@@ -176,7 +176,7 @@ fn quoted(name: &str) -> String {
 
 type Column = LiteralColumn<'static>;
 
-/// Views whose properties become columns.
+/// Builds columns from the properties of views.
 #[derive(Clone, Copy)]
 struct List<'v>(&'v [Known]);
 
@@ -200,7 +200,7 @@ impl List<'_> {
 }
 
 impl Binder<'_> {
-    /// The views of one form that the user sees, by name.
+    /// The visible views of one form, by name.
     fn known_views(&self, form: ViewForm) -> Vec<Known> {
         let external = self.context.external();
         let known = |table: Arc<TableSnapshot>| {
@@ -226,7 +226,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The base's name, for who may know of it.
+    /// The base's name, if the base is visible to the user.
     fn seen_base(&self, one: &Known) -> Option<String> {
         let name = &one.view.base_name;
         let sees = self.visibility().is_none_or(|visibility| visibility.sees(name));
@@ -305,7 +305,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
 
-    /// The statements that make the views of one form again, each after its base.
+    /// The CREATE statements for all views of one form, each after its base.
     pub(crate) fn incremental_statements(&mut self, form: ViewForm) -> Vec<String> {
         let shows_owner = self.visibility().is_some();
         let mut waiting = self.known_views(form);
@@ -364,7 +364,7 @@ fn followed(list: List<'_>, now_micros: i64) -> Vec<Column> {
     ]
 }
 
-/// Checkpoints of functions' state: those in memory, none on the disk.
+/// State checkpoints of functions: they exist in memory only, not on disk.
 fn checkpoints(list: List<'_>) -> Vec<Column> {
     let null = |name| list.longs(name, |_| None);
     let zero = |name| list.longs(name, |_| Some(0));
@@ -389,7 +389,7 @@ fn checkpoints(list: List<'_>) -> Vec<Column> {
     ]
 }
 
-/// What late rows made necessary.
+/// Repairs caused by late rows.
 fn repairs(list: List<'_>) -> Vec<Column> {
     let under_way = list.0.iter().map(|one| Some(one.progress.repair.is_under_way));
     let under_way = Arc::new(under_way.collect::<BooleanArray>());

@@ -1,5 +1,5 @@
-//! What the catalog has: tables and views by their names, and the tables of the server itself:
-//! `tables()`, SHOW, `pg_catalog`.
+//! Catalog lookups: tables and views by name, and the server's own tables: `tables()`, SHOW,
+//! `pg_catalog`.
 
 pub(crate) mod catalog_rows;
 pub(crate) mod incremental_rows;

@@ -1,4 +1,4 @@
-//! What the catalog tells of storage policies: `storage_policies()`, SHOW CREATE.
+//! Catalog rows about storage policies: `storage_policies()`, SHOW CREATE.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::binder::catalog::catalog_rows::{shown_ttl, texts};
 use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
-    /// The storage policies of the tables that the user sees, by name.
+    /// The storage policies of the visible tables, by name.
     pub(crate) fn storage_policies_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.listed_tables();
         let policy = |table: &Arc<TableSnapshot>| -> Option<(String, StoragePolicy)> {
@@ -42,7 +42,7 @@ impl Binder<'_> {
     }
 }
 
-/// `72h`, `12m` of months; `0h` where there is none.
+/// `72h`, or `12m` for months; `0h` for no age.
 fn shown_age(hours_or_months: i64) -> String {
     if hours_or_months >= 0 {
         format!("{hours_or_months}h")
@@ -51,7 +51,7 @@ fn shown_age(hours_or_months: i64) -> String {
     }
 }
 
-/// The clause that makes a policy again.
+/// A policy's STORAGE POLICY clause.
 pub(crate) fn policy_text(policy: &StoragePolicy) -> String {
     let stages = [
         ("TO PARQUET", policy.to_parquet),
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_is_shown_as_it_is_written() {
+    fn policy_is_shown_as_an_sql_clause() {
         let policy = StoragePolicy {
             to_parquet: 72,
             to_remote: 0,

@@ -1,4 +1,4 @@
-//! Rows about storage and its readers, made from the snapshot: `table_storage()`,
+//! Rows about storage and its readers, built from the snapshot: `table_storage()`,
 //! `wal_transactions('t')`, `reader_pool()`.
 
 use std::sync::Arc;
@@ -41,8 +41,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// `wal_transactions('t')`: what its pieces tell of the transactions they came with. There is
-    /// one log for all tables, and it does not keep when a transaction was made.
+    /// `wal_transactions('t')`: transactions as recorded in the table's segments. All tables share
+    /// one log, which does not record commit times.
     pub(crate) fn wal_transactions_rows(
         &mut self,
         table: &TableSnapshot,
@@ -76,8 +76,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// `reader_pool()`: nothing is opened to read, so a reader of a table is a snapshot that is
-    /// pinned.
+    /// `reader_pool()`: readers are not pooled here, so each pinned snapshot counts as a reader of
+    /// every table.
     pub(crate) fn reader_pool_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let held = self.context.pinned(self.snapshot);
@@ -97,8 +97,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// The columns of `tables()` that tell of rows and commits. A commit is applied when it is
-    /// made, so nothing is ever pending; statistics that are not kept are null.
+    /// The columns of `tables()` about rows and commits. Transactions are applied at commit, so
+    /// nothing is ever pending. Statistics that are not collected are null.
     pub(crate) fn written_columns(
         &self,
         tables: &[Arc<TableSnapshot>],
@@ -147,12 +147,12 @@ impl Binder<'_> {
     }
 }
 
-/// Figures, null for tables of which the user may read nothing.
+/// Builds a LONG column; null for tables in which the user may not read any column.
 fn numbers(values: Vec<Option<i64>>) -> ArrayRef {
     Arc::new(Int64Array::from(values))
 }
 
-/// Statistics of writing that are not kept.
+/// Write statistics that are not collected.
 const UNTRACKED: &[(&str, SqlType)] = &[
     ("table_write_amp_count", SqlType::Long),
     ("table_write_amp_p50", SqlType::Double),

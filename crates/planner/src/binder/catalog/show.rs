@@ -1,4 +1,4 @@
-//! SHOW, and the tree's own lines for EXPLAIN (AST).
+//! SHOW statements, and the tree output of EXPLAIN (AST).
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The rows that SHOW prints.
+    /// The rows of a SHOW statement.
     pub(crate) fn show(&mut self, subject: &ShowSubject) -> EngineResult<Relation> {
         match subject {
             ShowSubject::Tables => {
@@ -76,7 +76,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// Rows that the server sent beside the statement.
+    /// Rows that the server passed along with the statement.
     pub(crate) fn listed_rows(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         self.context.read_lists();
         let lists = self.context.lists.clone();
@@ -98,7 +98,7 @@ impl Binder<'_> {
         self.literal_rows(columns).map(Some)
     }
 
-    /// One setting of a session, as `PostgreSQL` clients ask for it.
+    /// A session setting requested by `PostgreSQL` clients.
     fn setting(&mut self, words: &[String]) -> EngineResult<Relation> {
         let lower = words.join(" ").to_ascii_lowercase();
         let name = match lower.as_str() {
@@ -127,7 +127,7 @@ impl Binder<'_> {
         self.literal_rows(vec![(name, SqlType::String, texts([Some(value)]))])
     }
 
-    /// Every setting that [`Self::setting`] knows.
+    /// All settings that [`Self::setting`] supports.
     fn all_settings(&mut self) -> EngineResult<Relation> {
         let names = texts(SETTINGS.iter().map(|(name, _)| Some(*name)));
         let values = texts(SETTINGS.iter().map(|(_, value)| Some(*value)));
@@ -139,8 +139,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// The keys of a table as CREATE TABLE has them. A foreign key is shown to who may read what it
-    /// refers to.
+    /// The keys of a table as in CREATE TABLE. A foreign key is included only if the user may read
+    /// the referenced columns.
     pub(crate) fn declared_keys(&self, schema: &TableSchema) -> Vec<String> {
         let tables = self.sorted_tables();
         let declared = |one: &Constraint| {
@@ -168,8 +168,8 @@ fn listed_text(cell: Option<&ListedCell>) -> Option<&str> {
     }
 }
 
-/// The statement that makes the table again; defaults are left out, and so are indexes, which have
-/// statements of their own. `declared` are its keys.
+/// The CREATE TABLE statement. Options with default values and indexes are omitted: indexes have
+/// their own statements. `declared` are the table's keys.
 pub(crate) fn create_table_text(schema: &TableSchema, declared: &[String]) -> String {
     let mut text = format!("CREATE TABLE '{}' ( \n", schema.name.replace('\'', "''"));
     for (index, column) in schema.columns.iter().enumerate() {
@@ -230,7 +230,7 @@ pub(crate) fn create_table_text(schema: &TableSchema, declared: &[String]) -> St
     text
 }
 
-/// The tree as indented JSON, line by line.
+/// The tree as indented JSON, one string per line.
 pub(crate) fn tree_lines(tree: &Tree) -> EngineResult<Vec<String>> {
     let text = serde_json::to_string_pretty(tree)
         .map_err(|failure| EngineError::internal(failure.to_string()))?;

@@ -1,4 +1,4 @@
-//! Which column of a table a column of a result is, for clients that ask the catalog about it.
+//! Finds the table column behind each result column, for clients that look it up in the catalog.
 
 use std::collections::HashMap;
 
@@ -12,14 +12,14 @@ use super::pg_catalog::numbers::table_oid;
 use super::pg_catalog::types::column_modifier;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 
-/// A column of the result, and where it is in a plan below it.
+/// A column of the result, and its index in the current plan node.
 struct Wanted {
     output: usize,
     place: usize,
 }
 
-/// Notes which columns of tables those of a result are, through steps that leave values as they
-/// are. Sub-queries and views end the search, as the columns of a view are its own.
+/// Records the source table columns of a result, through plan nodes that keep values unchanged. The
+/// search stops at sub-queries and views, because a view's columns are its own.
 pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     let outputs: Vec<Expr> = rows.columns.iter().map(ScopeColumn::expr).collect();
     let all = (0..outputs.len()).map(|place| Wanted { output: place, place }).collect();
@@ -47,7 +47,7 @@ pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     }
 }
 
-/// Those of the columns that a projection hands on.
+/// The columns that a projection passes through unchanged.
 fn through(exprs: &[Expr], input: &LogicalPlan, wanted: Vec<Wanted>) -> Vec<Wanted> {
     let places = input.schema().columns().into_iter().enumerate();
     let places: HashMap<Column, usize> = places.map(|(place, column)| (column, place)).collect();

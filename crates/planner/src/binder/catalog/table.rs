@@ -1,4 +1,4 @@
-//! Tables by their names, as statements that are no queries ask for them.
+//! Table lookup by name for statements other than queries.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The table a statement changes, for which it takes a permission.
+    /// The table that a statement changes, and the permission it requires.
     pub(crate) fn writable_table(
         &mut self,
         name: &Name,
@@ -22,7 +22,7 @@ impl Binder<'_> {
             Some(_) => read_only(name),
             None => error::no_table(name),
         })?;
-        // Checks and repairs are for the files of every table.
+        // Checks and repairs work on the files of any table.
         let is_content = !matches!(permission, Permission::Snapshot | Permission::SystemAdmin);
         let form = IncrementalView::form_of(self.snapshot, found.schema().id);
         if let Some(form) = form.filter(|_| is_content) {
@@ -32,7 +32,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// A materialized or live view by its name, and its table.
+    /// A materialized or live view by name, with its table.
     pub(crate) fn incremental_view(
         &mut self,
         name: &Name,
@@ -56,7 +56,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The table a statement tells about.
+    /// The table that a statement describes.
     pub(crate) fn readable_table(&mut self, name: &Name) -> EngineResult<Arc<TableSnapshot>> {
         self.must_see(name, Permission::Select)?;
         self.snapshot.table(&name.text).ok_or_else(|| match self.view(&name.text) {
@@ -66,7 +66,7 @@ impl Binder<'_> {
     }
 }
 
-/// The form of incremental views that a statement names; `None`: tables and plain views.
+/// The form of an incremental view in a statement; `None` for tables and plain views.
 pub(crate) fn form_of(what: ViewKind) -> Option<ViewForm> {
     match what {
         ViewKind::Table | ViewKind::View => None,
@@ -75,13 +75,13 @@ pub(crate) fn form_of(what: ViewKind) -> Option<ViewForm> {
     }
 }
 
-/// A view where a table is expected.
+/// The error for a view where a table is expected.
 pub(crate) fn no_name_of_a_table(name: &Name) -> EngineError {
     let message = "table name expected, got view or materialized view name";
     error::at(ErrorCode::TableNotFound, message, name.span)
 }
 
-/// What cannot be done to a view.
+/// The error for a statement that cannot modify a view.
 fn read_only(name: &Name) -> EngineError {
     let message = format!("cannot modify view [view={}]", name.text);
     error::at(ErrorCode::NotSupported, message, name.span)

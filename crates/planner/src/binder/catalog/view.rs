@@ -1,5 +1,5 @@
-//! Views as they are read: named queries, bound anew wherever they are named, with the rights of
-//! their owners. What the names in them mean is in `sources/recorded.rs`.
+//! Reading views: their queries are bound again on each reference, with the permissions of their
+//! owners. `sources/recorded.rs` resolves the names in them.
 
 use std::mem;
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::state::views::{BoundView, ViewPlace};
 use crate::binder::{Binder, error};
 
-/// Views that may stand for each other.
+/// Maximum nesting depth of views.
 const DEEPEST: usize = 32;
 
-/// A view as it is now.
+/// The current state of a view.
 pub(crate) struct ViewState {
-    /// Its columns; why it cannot be read otherwise.
+    /// Its columns, or the error if it is invalid.
     pub(crate) columns: EngineResult<Vec<Field>>,
     /// Index of the designated timestamp.
     pub(crate) timestamp: Option<usize>,
-    /// The tables and views its query names.
+    /// The tables and views that its query references.
     pub(crate) reads: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl Binder<'_> {
         View::find(self.snapshot, name)
     }
 
-    /// The rows of a view. `name` is where it is named.
+    /// The rows of a view. `name` is the reference in the statement.
     pub(crate) fn view_rows(&mut self, view: &View, name: &Name) -> EngineResult<Relation> {
         let key = identifier::fold(&view.name);
         if self.views.contains(&key) {
@@ -69,7 +69,7 @@ impl Binder<'_> {
             self.bound_views.insert(key, BoundView { rows: rows.clone(), reads, sources });
         }
         let is_limited = self.visibility().is_some();
-        // Positions in its text mean nothing in the reader's.
+        // Positions in the view's query are meaningless in the reader's SQL text.
         rows.map_err(|failure| {
             let is_known = ["view '", "circular dependency"]
                 .iter()
@@ -77,7 +77,7 @@ impl Binder<'_> {
             let message = if failure.code == ErrorCode::AccessDenied {
                 failure.message.clone()
             } else if is_limited {
-                // A view's reader must not learn what the view reads.
+                // The error must not reveal to a reader which tables the view reads.
                 format!("view '{}' is invalid", view.name)
             } else if is_known {
                 failure.message.clone()
@@ -88,7 +88,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds a view's query; and what it reads, with its owner's rights.
+    /// Binds a view's query and returns its accesses, made with the owner's permissions.
     fn bound_view(
         &mut self,
         view: &View,
@@ -106,7 +106,7 @@ impl Binder<'_> {
             inner.views.pop();
             rows
         });
-        // A user who does not see everything must not learn of the rows that the view leaves out.
+        // A user with limited visibility must not learn about rows that the view filters out.
         let is_limited = self.visibility().is_some();
         let rows = rows.map(|mut rows| {
             if is_limited {
@@ -125,7 +125,7 @@ impl Binder<'_> {
         (rows, reads)
     }
 
-    /// Puts what the reader declares in the place of what the view declares as OVERRIDABLE.
+    /// Replaces the values of the view's OVERRIDABLE variables with those that the reader declares.
     fn override_variables(&mut self, tree: &mut Tree, name: &Name) -> EngineResult<()> {
         if self.variables.is_empty() {
             return Ok(());
@@ -148,7 +148,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Copies a value out of the statement's tree to the end of another tree.
+    /// Copies a value from the statement's tree to the end of another tree.
     fn graft(&mut self, tree: &mut Tree, value: VariableValue) -> EngineResult<NodeId> {
         self.count_step(value.node)?;
         grown(|| self.graft_at(tree, value))
@@ -195,7 +195,7 @@ impl Binder<'_> {
         Ok(tree.push(copy, self.tree.span(id)))
     }
 
-    /// All views the user sees, by name.
+    /// All views visible to the user, by name.
     pub(crate) fn sorted_views(&self) -> Vec<View> {
         let mut views = tidemark_catalog::Catalog::new(Arc::clone(self.snapshot)).views();
         if let Some(visibility) = self.visibility() {
@@ -204,11 +204,11 @@ impl Binder<'_> {
         views
     }
 
-    /// What a view is now.
+    /// The current state of a view.
     pub(crate) fn view_state(&mut self, view: &View) -> ViewState {
         let name =
             Name { text: view.name.clone(), quoted: true, span: tidemark_ast::Span::default() };
-        // A question about a view reads nothing with it.
+        // Describing a view must not count as reading it.
         let outer = mem::take(&mut self.accesses);
         let variables = mem::take(&mut self.variables);
         let sources = self.work.sources;
@@ -224,9 +224,9 @@ impl Binder<'_> {
     }
 }
 
-/// The names and types of a relation's columns, as a client sees them.
+/// Names and types of a relation's columns as reported to clients.
 pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
-    // Few queries read the catalog.
+    // Fast path: few queries read the catalog.
     let is_marked = rows.plan.schema().fields().iter().any(|field| !field.metadata().is_empty());
     let field = |column: &ScopeColumn| Field {
         catalog_type: if is_marked { rows.catalog_type(&column.column) } else { None },

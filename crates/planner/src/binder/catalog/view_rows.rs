@@ -1,4 +1,4 @@
-//! What the catalog lists of views: `views()`, SHOW CREATE VIEW, SHOW CREATE DATABASE.
+//! Catalog rows about views: `views()`, SHOW CREATE VIEW, SHOW CREATE DATABASE.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::binder::catalog::view::{ViewState, no_view};
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
-/// What SHOW CREATE DATABASE can be restricted to.
+/// Categories that SHOW CREATE DATABASE accepts.
 const CATEGORIES: &[&str] = &[
     "ALL",
     "SCHEMA",
@@ -31,7 +31,7 @@ const CATEGORIES: &[&str] = &[
 ];
 
 impl Binder<'_> {
-    /// `views()`: all views, each with what is wrong with it now.
+    /// `views()`: all views, with the error of each invalid view.
     pub(crate) fn views_rows(&mut self) -> EngineResult<Relation> {
         let mut views = self.sorted_views();
         let states: Vec<ViewState> = views.iter().map(|view| self.shown_state(view)).collect();
@@ -61,7 +61,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// What a view is now; of one that the user may not read, that it is there.
+    /// The current state of a view; empty and valid if the user may not read it.
     fn shown_state(&mut self, view: &View) -> ViewState {
         if self.reads_whole(&view.name) {
             return self.view_state(view);
@@ -91,7 +91,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
 
-    /// SHOW CREATE DATABASE: one statement per row, what a statement needs before it.
+    /// SHOW CREATE DATABASE: one statement per row, in order of dependency.
     pub(crate) fn show_create_database(
         &mut self,
         exclude: bool,
@@ -138,7 +138,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts(statements.into_iter().map(Some)))])
     }
 
-    /// All views, each after those it reads.
+    /// All views, each after the views it reads.
     fn views_in_order(&mut self) -> Vec<View> {
         let mut waiting: Vec<(View, Vec<String>)> = Vec::new();
         for view in self.sorted_views() {
@@ -152,7 +152,7 @@ impl Binder<'_> {
             let is_waiting =
                 |name: &String| waiting.iter().any(|(view, _)| identifier::same(&view.name, name));
             let ready = waiting.iter().position(|(_, reads)| !reads.iter().any(is_waiting));
-            // Views that name each other are all invalid: any order is as good.
+            // Views in a dependency cycle are all invalid, so their order does not matter.
             ordered.push(waiting.remove(ready.unwrap_or(0)).0);
         }
         ordered

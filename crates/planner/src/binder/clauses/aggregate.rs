@@ -1,4 +1,4 @@
-//! GROUP BY, written or implied: every item without an aggregate is a key.
+//! Explicit or implied GROUP BY: every item without an aggregate is a key.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// Groups rows. `extras` are expressions of ORDER BY and HAVING, for their aggregates.
+    /// Groups rows. `extras` are expressions of ORDER BY and HAVING that may contain aggregates.
     pub(crate) fn aggregate(
         &mut self,
         source: Relation,
@@ -108,7 +108,7 @@ impl Binder<'_> {
         Err(error::at(ErrorCode::NotSupported, refused, position))
     }
 
-    /// The error for an item that is neither key nor aggregate, at the column that makes it so.
+    /// The error for an item that is neither key nor aggregate, positioned at the offending column.
     fn ungrouped_column(
         &self,
         item: &Item,
@@ -165,8 +165,8 @@ fn item_named<'i>(path: &[Name], items: &'i [Item]) -> Option<&'i Item> {
         .find(|item| identifier::same(&item.name, &name.text) && !has_aggregate(&item.value.expr))
 }
 
-/// Items without aggregates are keys whole; beside an aggregate, each column is one, and so is each
-/// that a window function reads: windows are computed over the groups.
+/// Items without aggregates are keys as a whole. Columns next to an aggregate are separate keys,
+/// and so are those that a window function reads, because windows are computed over the groups.
 fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType)>) {
     let mut known: HashSet<Expr> = keys.iter().map(|(key, _)| key.clone()).collect();
     let mut add = |expr: &Expr, sql_type: SqlType| {
@@ -187,7 +187,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
         let expr = &item.value.expr;
         let mut columns = Exprs::default();
         if has_window(expr) {
-            // `i % 2` in a window reads the key `i % 2`, not `i`.
+            // `i % 2` in a window refers to the key `i % 2`, not to the column `i`.
             collect_plain_columns(&without(expr, &whole), &mut columns);
         } else {
             collect_plain_columns(expr, &mut columns);
@@ -202,7 +202,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
     }
 }
 
-/// The expression with null in the place of each of these in it.
+/// The expression with these subexpressions replaced by null.
 fn without(expr: &Expr, keys: &[Expr]) -> Expr {
     let nothing = || Expr::Literal(ScalarValue::Null, None);
     let emptied = expr.clone().transform_down(|node| {
@@ -214,8 +214,8 @@ fn without(expr: &Expr, keys: &[Expr]) -> Expr {
     emptied.map_or_else(|_| expr.clone(), |emptied| emptied.data)
 }
 
-/// What comparisons and windows read of a key that is made by arithmetic of INTs, and the same of
-/// the column that has the key's values.
+/// For a key computed by INT arithmetic: the 64-bit form that comparisons and windows use, and the
+/// same for the column that holds the key's values.
 fn as_long(key: &Expr, column: &Expr) -> Option<(Expr, Expr)> {
     let wide = in_64_bits(key)?;
     let long = cast(column.clone(), SqlType::Int, SqlType::Long, CastMode::Implicit).ok()?;
@@ -241,7 +241,7 @@ fn reads_source(expr: &Expr, source: &Relation) -> bool {
     .unwrap_or(false)
 }
 
-/// Refuses ORDER BY inside an aggregate where rows are read by time.
+/// Rejects ORDER BY inside an aggregate for clauses that read rows in time order.
 pub(crate) fn refuse_order(aggregate: &Expr, clause: &str) -> EngineResult<()> {
     if order_of(aggregate).is_empty() {
         return Ok(());
@@ -251,7 +251,7 @@ pub(crate) fn refuse_order(aggregate: &Expr, clause: &str) -> EngineResult<()> {
         .with_hint("rows are read by time: order what a sub-query gives"))
 }
 
-/// An aggregate over rows that are in its order already.
+/// The aggregate without its ORDER BY, for input that is already in that order.
 fn without_order(aggregate: &Expr) -> Expr {
     let mut aggregate = aggregate.clone();
     if let Expr::AggregateFunction(call) = &mut aggregate {
@@ -260,7 +260,7 @@ fn without_order(aggregate: &Expr) -> Expr {
     aggregate
 }
 
-/// ORDER BY inside an aggregate.
+/// The ORDER BY inside an aggregate.
 pub(crate) fn order_of(aggregate: &Expr) -> &[SortExpr] {
     match aggregate {
         Expr::AggregateFunction(call) => &call.params.order_by,
@@ -269,7 +269,7 @@ pub(crate) fn order_of(aggregate: &Expr) -> &[SortExpr] {
 }
 
 impl Binder<'_> {
-    /// The order in which aggregates want their rows, which is one for all that ask for an order.
+    /// The row order that aggregates require. Order-sensitive aggregates must all use the same one.
     fn order_inside(&self, aggregates: &[Expr]) -> EngineResult<Vec<SortExpr>> {
         let is_ordered = |aggregate: &&Expr| match aggregate {
             Expr::AggregateFunction(call) => self.ordered_aggregates.contains(call.func.name()),
@@ -286,8 +286,8 @@ impl Binder<'_> {
         Ok(first.to_vec())
     }
 
-    /// Groups by our operator where keys are symbols, there are none, or an aggregate depends on
-    /// the order of rows; else by `DataFusion`'s.
+    /// Plans the grouping. It uses Tidemark's operator if all keys are symbols, there are no keys,
+    /// or an aggregate depends on row order; otherwise `DataFusion`'s.
     pub(crate) fn grouped_plan(
         &self,
         source: &Relation,
@@ -329,7 +329,7 @@ impl Binder<'_> {
         });
         let input = match source.ascending_time() {
             _ if !order.is_empty() => relation::sort(input, order.into_iter())?,
-            // The join with the rows around a correlated sub-query keeps no order.
+            // The join of a correlated sub-query with its outer rows does not keep the order.
             Some(column) if ordered && !self.outer.is_empty() => {
                 relation::sort_by_time(input, column.expr())?
             }
@@ -342,7 +342,7 @@ impl Binder<'_> {
                 .in_any_order(!ordered);
             LogicalPlan::Extension(Extension { node: Arc::new(node) })
         } else if is_empty {
-            // The empty grouping set: a row, whatever the input has.
+            // The empty grouping set: one row for any input.
             relation::one_row().plan
         } else {
             let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)

@@ -1,5 +1,6 @@
-//! ROLLUP, CUBE and GROUPING SETS: one grouping per level, put together under the columns of all.
-//! A key that a level leaves out is null there; `grouping()` tells that from a null in the data.
+//! ROLLUP, CUBE and GROUPING SETS: one aggregation per grouping set, combined under all key
+//! columns. A key that is not in a grouping set is null there; `grouping()` tells it from a null in
+//! the data.
 
 use std::sync::Arc;
 
@@ -14,20 +15,20 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed, error};
 
-/// Most levels of one statement: each is an aggregation of its own.
+/// Maximum number of grouping sets in a statement; each is a separate aggregation.
 const MAX_LEVELS: usize = 512;
 
-/// The keys of a GROUP BY, and which of them each level has.
+/// The keys of a GROUP BY, and the grouping sets over them.
 #[derive(Debug, Default)]
 pub(crate) struct Levels {
     /// Every key with its type, in order of appearance.
     pub(crate) keys: Vec<(Expr, SqlType)>,
-    /// Per level, indexes into `keys`, ascending.
+    /// The grouping sets, as ascending indices into `keys`.
     pub(crate) levels: Vec<Vec<usize>>,
 }
 
 impl Levels {
-    /// The number of a key, new or known.
+    /// The index of a key, which is added if it is new.
     fn key(&mut self, key: Typed) -> usize {
         if let Some(known) = self.keys.iter().position(|(expr, _)| *expr == key.expr) {
             return known;
@@ -36,12 +37,13 @@ impl Levels {
         self.keys.len() - 1
     }
 
-    /// Whether there is but the one level that has every key.
+    /// Whether the only grouping set has all keys.
     pub(crate) fn is_plain(&self) -> bool {
         self.levels.len() == 1 && self.levels[0].len() == self.keys.len()
     }
 
-    /// Bit `n` from the right is set where the level lacks the `n`th argument from the right.
+    /// Result of `grouping()`: bit `n` from the right is set if the grouping set lacks the `n`th
+    /// argument from the right.
     fn mask(&self, level: &[usize], arguments: &[Expr]) -> i32 {
         arguments.iter().fold(0, |mask, argument| {
             let present = level.iter().any(|&key| self.keys[key].0 == *argument);
@@ -75,7 +77,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The levels of a GROUP BY: every combination of what its members say.
+    /// The grouping sets of a GROUP BY: all combinations of its members' sets.
     pub(crate) fn levels(
         &mut self,
         group_by: &[NodeId],
@@ -103,7 +105,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The levels that one member of GROUP BY represents; one level for a plain key.
+    /// The grouping sets of one member of GROUP BY; a plain key has one.
     fn member_levels(
         &mut self,
         id: NodeId,
@@ -146,7 +148,7 @@ impl Binder<'_> {
     }
 
     /// An entry of GROUPING SETS, or an argument of ROLLUP or CUBE: `a`, `(a, b)`, `()`, or a
-    /// clause of its own.
+    /// nested clause.
     fn set_levels(
         &mut self,
         id: NodeId,
@@ -172,8 +174,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Each level grouped by `group`, which receives keys and aggregates and returns a plan and
-    /// where it has them; all levels in one plan, the columns `own` of `group` before.
+    /// Combines the grouping sets into one plan. `group` receives keys and aggregates of each set
+    /// and returns a plan with their columns. The columns `own` of `group` come first.
     pub(crate) fn levels_plan(
         &mut self,
         levels: &Levels,
@@ -239,7 +241,7 @@ impl Binder<'_> {
     }
 }
 
-/// What a key is on a level that leaves it out.
+/// The value of a key in a grouping set without it.
 fn absent(sql_type: SqlType) -> EngineResult<Expr> {
     let value = match sql_type {
         SqlType::Boolean => ScalarValue::Boolean(Some(false)),

@@ -1,5 +1,5 @@
-//! HORIZON JOIN: a select block over every left row at every offset, grouped by what is outside
-//! of its aggregates.
+//! HORIZON JOIN: a select block over each left row at each offset, grouped by the items outside its
+//! aggregates.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use crate::binder::state::accesses::Origin;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 
-/// More offsets are refused: a few words must not multiply a table without end.
+/// Maximum number of offsets in RANGE: a short statement must not multiply a table without limit.
 const MAX_OFFSETS: i64 = 10_000;
 
-/// One HORIZON JOIN of a chain.
+/// One HORIZON JOIN in a chain.
 struct Link<'a> {
     right: NodeId,
     on: Option<&'a JoinOn>,
     keyword: Span,
 }
 
-/// The chain, and the offsets that its last join carries.
+/// The chain, and the offsets given in its last join.
 struct Chain<'a> {
     left: NodeId,
     links: Vec<Link<'a>>,
@@ -95,7 +95,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The left rows for which WHERE holds, at each offset, with the rows of the right sides.
+    /// The left rows that satisfy WHERE, at each offset, joined with the right inputs.
     fn horizon_source(&mut self, from: NodeId, filter: Option<NodeId>) -> EngineResult<Relation> {
         let chain = self.horizon_chain(from)?;
         let left = self.source(chain.left)?;
@@ -239,7 +239,8 @@ impl<'a> Binder<'a> {
         };
         let per_unit = if unit == SqlType::TimestampNs { 1 } else { 1_000 };
         let offset = i128::from(sign * number) * i128::from(nanos) / per_unit;
-        // A year has 2^55 ns: far more than any table, and sums of two never overflow.
+        // A year is about 2^55 ns. The limit exceeds the time range of any table, and the sum of
+        // two offsets never overflows.
         let limit = 1_i128 << 61;
         if offset.abs() > limit {
             return Err(invalid("offset is out of range", at));

@@ -1,5 +1,5 @@
-//! LIMIT: the first rows, the last rows, ranges counted from either end. Where a sub-query or the
-//! rows around decide how many, rows are numbered and tested.
+//! LIMIT: the first rows, the last rows, or ranges from either end. If a sub-query or an outer
+//! column determines a bound, rows are numbered and filtered.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, error};
 
-/// An offset among rows, from the first one or from the end.
+/// A row offset from the start or from the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     FromStart(i64),
@@ -36,14 +36,14 @@ enum Place {
 /// One number of LIMIT or OFFSET.
 #[derive(Debug, Clone)]
 enum Number {
-    /// Not written, or null: it limits nothing.
+    /// Absent or null: no limit.
     Absent,
     Known(i64),
-    /// The value of a sub-query, or of a column of the rows around.
+    /// The value of a sub-query or of an outer column.
     Computed(Expr),
 }
 
-/// The numbers of LIMIT and OFFSET.
+/// The numbers in LIMIT and OFFSET.
 #[derive(Debug, Clone)]
 struct Bounds<T> {
     first: T,
@@ -52,7 +52,7 @@ struct Bounds<T> {
 }
 
 impl Bounds<Number> {
-    /// The numbers; `None` where the rows of a sub-query decide one of them.
+    /// The numbers; `None` if one of them is computed at run time.
     fn known(&self) -> Option<Bounds<Option<i64>>> {
         let number = |number: &Number| match number {
             Number::Absent => Some(None),
@@ -73,7 +73,7 @@ impl Bounds<Number> {
 }
 
 impl Bounds<Option<i64>> {
-    /// The rows from one place to another; `None` for all rows.
+    /// The start and end of the row range; `None` for all rows.
     fn places(&self) -> EngineResult<Option<(Place, Place)>> {
         let start = Place::FromStart;
         let end = |back: i64| Place::FromEnd(back.saturating_neg());
@@ -99,7 +99,7 @@ impl Bounds<Option<i64>> {
 }
 
 impl Binder<'_> {
-    /// The rows that LIMIT leaves.
+    /// The rows within LIMIT.
     pub(crate) fn limited(&mut self, source: Relation, limit: &Limit) -> EngineResult<Relation> {
         let Limit { first, second, offset, span } = limit;
         if let (Some(_), Some(offset)) = (second, offset) {
@@ -121,8 +121,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Where rows of a correlated sub-query are counted, the order of time is said, because they
-    /// meet the rows around them in a join.
+    /// In a correlated sub-query, sorts rows by time explicitly before they are counted, because
+    /// the join with the outer rows does not keep the order.
     fn in_own_order(&self, source: Relation) -> EngineResult<Relation> {
         match source.ascending_time() {
             Some(column) if !self.outer.is_empty() => {
@@ -133,16 +133,16 @@ impl Binder<'_> {
         }
     }
 
-    /// Rows between two places of which one at least is counted from the end.
+    /// The rows between two offsets, at least one of which is from the end.
     fn rows_between(&self, source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
-        // Those of a sub-query are counted for each row around it.
+        // In a correlated sub-query, rows are counted for each outer row.
         if !self.outer.is_empty() {
             return numbered(source, |row, rows| {
                 let place = |place: Place| match place {
                     Place::FromStart(offset) => lit(offset),
                     Place::FromEnd(offset) => rows.clone() - lit(offset),
                 };
-                // Row numbers count from 1.
+                // Row numbers start at 1.
                 row.clone().gt(place(from)).and(row.lt_eq(place(to)))
             });
         }
@@ -163,7 +163,7 @@ impl Binder<'_> {
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
         let value = self.settled(value, SqlType::Long)?;
-        // Clients that put values into the text quote numbers as well.
+        // Clients that interpolate values into SQL text also quote numbers.
         let is_number = match &value.constant {
             Some(ScalarValue::UInt16(Some(digit))) => {
                 (u16::from(b'0')..=u16::from(b'9')).contains(digit)
@@ -192,7 +192,7 @@ impl Binder<'_> {
         }
         Ok(match &value.constant {
             Some(known) => constant::as_i64(known).map_or(Number::Absent, Number::Known),
-            // A parameter without a value yet: the statement is only described.
+            // A parameter without a value: the statement is only being described.
             None if has_placeholder(&value.expr) => Number::Absent,
             None => Number::Computed(value.expr),
         })
@@ -203,7 +203,7 @@ fn has_placeholder(expr: &Expr) -> bool {
     expr.exists(|node| Ok(matches!(node, Expr::Placeholder(_)))).unwrap_or(false)
 }
 
-/// Whether a row is within LIMIT, by its number from 1 and the number of all rows.
+/// Whether a row is within LIMIT, given its number from 1 and the total number of rows.
 fn within_limit(row: Expr, rows: Expr, bounds: Bounds<Number>) -> Expr {
     let signature = Signature::exact(vec![DataType::Int64; 5], Volatility::Immutable);
     let [first, second, offset] = bounds.exprs();
@@ -257,7 +257,7 @@ fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     let number = |value: i64| Some(Box::new(lit(value)));
     let fetch = to.saturating_sub(from).max(0);
     if fetch == 0 {
-        // Nothing has to run, and a sort for its first 0 rows cannot.
+        // Nothing needs to run, and a top-0 sort is not supported.
         let schema = Arc::clone(source.plan.schema());
         let plan = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema });
         return Ok(source.with_plan(plan));
@@ -270,7 +270,7 @@ fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     Ok(source.with_plan(plan))
 }
 
-/// A plan and what its rows are sorted by: what is not among its columns becomes one.
+/// The plan and its sort keys; keys that are not output columns are added as columns.
 fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> {
     match plan {
         LogicalPlan::Sort(sort) => Ok((plan.clone(), sort.expr.clone())),
@@ -291,8 +291,8 @@ fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> 
     }
 }
 
-/// The rows that pass a test of their number from 1 and of the number of all rows, in the order
-/// that the rows are sorted by.
+/// Filters rows by their number (from 1) and the total number of rows, in the sort order of the
+/// input.
 fn numbered(source: Relation, test: impl FnOnce(Expr, Expr) -> Expr) -> EngineResult<Relation> {
     let row = relation::fresh("limit row", &source.plan);
     let rows = relation::fresh("limit rows", &source.plan);
@@ -328,7 +328,7 @@ fn numbered(source: Relation, test: impl FnOnce(Expr, Expr) -> Expr) -> EngineRe
     );
     let exprs = vec![number.alias(&row), total.alias(&rows)];
     let plan = if order.is_empty() {
-        // In the order in which the rows come.
+        // In input order.
         let node = Arc::new(WindowNode::try_new(plan, None, exprs).map_err(error::plan)?);
         LogicalPlan::Extension(Extension { node })
     } else {

@@ -1,4 +1,4 @@
-//! The clauses of a query, in the order in which they are applied.
+//! The clauses of a query, in order of evaluation.
 
 pub(crate) mod aggregate;
 pub(crate) mod grouping;

@@ -1,5 +1,5 @@
-//! `sum(x + k)` is `sum(x) + k * count(x)`: of many sums that differ in their constant, two
-//! aggregates are computed.
+//! Rewrites `sum(x + k)` to `sum(x) + k * count(x)`: many sums that differ only in their constant
+//! need two aggregates.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -9,10 +9,10 @@ use tidemark_ast::BinaryOperator;
 use tidemark_functions::{Argument, moved_by_constant, resolve_aggregate, resolve_operator};
 use tidemark_types::SqlType;
 
-/// Two aggregates take the place of so many sums: fewer are computed as they are.
+/// Minimum number of sums that are replaced by two aggregates.
 const MIN_SUMS: usize = 3;
 
-/// A sum of an integer of at most 32 bits that a constant moves, so that nothing can overflow.
+/// A sum of an integer of at most 32 bits plus a constant, so the rewrite cannot overflow.
 pub(crate) struct MovedSum {
     pub(crate) sum: Expr,
     pub(crate) count: Expr,
@@ -43,7 +43,7 @@ impl MovedSum {
         Some(Self { sum: same("sum")?, count: same("count")?, constant })
     }
 
-    /// The sum, of the columns with the two aggregates.
+    /// The original sum, computed from the columns of the two aggregates.
     pub(crate) fn value(&self, sum: Expr, count: Expr) -> Option<Expr> {
         let long = Argument::column(SqlType::Long);
         let by = |operator, left, right| {
@@ -56,7 +56,7 @@ impl MovedSum {
     }
 }
 
-/// For each aggregate what it is made of, where enough of them are made of the same.
+/// The rewrite for each aggregate; `None` if too few sums share the same two aggregates.
 pub(crate) fn moved_sums(aggregates: &[Expr]) -> Vec<Option<MovedSum>> {
     let found: Vec<_> = aggregates.iter().map(MovedSum::of).collect();
     let mut uses = HashMap::<Expr, usize>::new();

@@ -20,22 +20,22 @@ use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 use crate::visibility::denied;
 
-/// Most values that a query gives to PIVOT: each is a column at least.
+/// Maximum number of values that a query supplies to PIVOT; each needs at least one column.
 const MAX_QUERIED_VALUES: usize = 5_000;
 
-/// Columns of its result, at most.
+/// Maximum number of columns of the result.
 const MAX_COLUMNS: usize = 5_000;
 
-/// One combination of the axes' values.
+/// A combination of the axes' values.
 #[derive(Clone)]
 struct Cell {
     name: String,
-    /// What rows must fulfil to be counted in; `None` before the first axis.
+    /// The condition for a row to be counted; `None` before the first axis.
     test: Option<Expr>,
 }
 
 impl Binder<'_> {
-    /// The aggregates of `source` for each combination of values, in a row per group.
+    /// Computes the aggregates of `source` for each combination of values, one row per group.
     pub(crate) fn pivoted(
         &mut self,
         source: Relation,
@@ -98,7 +98,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// Each value's name, and the test that the axis has it.
+    /// The name of each value, and the condition that the axis equals it.
     fn axis_tests(
         &mut self,
         axis: NodeId,
@@ -126,8 +126,8 @@ impl Binder<'_> {
         Ok(tests)
     }
 
-    /// Refuses what is read so far and may not be: a query that runs while it is bound runs before
-    /// the statement's rights are checked. What is not known to be granted is asked.
+    /// Checks permissions for everything read so far. A query that runs during binding runs before
+    /// the statement's permissions are checked. Permissions that are not yet known are requested.
     fn must_read_all(&self, position: Span) -> EngineResult<()> {
         if self.visibility().is_none() {
             return Ok(());
@@ -157,7 +157,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The tests of an axis whose values a query gives, run now: they are columns.
+    /// Conditions for the values of a query, which runs during binding because the values determine
+    /// the columns.
     fn queried_tests(
         &mut self,
         axis: NodeId,
@@ -181,7 +182,7 @@ impl Binder<'_> {
         let mut values = external.values(&plan, MAX_QUERIED_VALUES + 1)?;
         let mut seen = HashSet::new();
         values.retain(|value| seen.insert(value.clone()));
-        // The columns must be the same whenever the statement is bound.
+        // The columns must be the same each time the statement is bound.
         if !has_order(&relation.plan) {
             values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         }
@@ -229,7 +230,7 @@ impl Binder<'_> {
     }
 }
 
-/// The error of a right that is missing.
+/// The error for a missing permission.
 fn refusal(Access { table, columns, permission, view, .. }: &Access) -> EngineError {
     let object = match (view, columns.first().map(String::as_str)) {
         (Some(view), _) => format!("{view}, whose owner lacks a right it needs"),
@@ -239,7 +240,7 @@ fn refusal(Access { table, columns, permission, view, .. }: &Access) -> EngineEr
     denied(*permission, &object)
 }
 
-/// Whether the plan's rows come in the same order each time: as an ORDER BY or a list says.
+/// Whether the plan's rows always have the same order, from ORDER BY or a VALUES list.
 fn has_order(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Sort(_) | LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) => true,
@@ -268,7 +269,7 @@ fn crossed(cell: &Cell, tests: &[(String, Expr)]) -> Vec<Cell> {
     tests.iter().map(with).collect()
 }
 
-/// The expression with its aggregates over the rows that pass the test.
+/// The expression with its aggregates restricted to rows that satisfy the condition.
 fn restricted(expr: &Expr, test: Option<&Expr>) -> EngineResult<Expr> {
     let Some(test) = test else { return Ok(expr.clone()) };
     let narrowed = expr.clone().transform(|node| match node {

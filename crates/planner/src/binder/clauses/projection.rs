@@ -1,5 +1,5 @@
-//! From the rows that FROM, WHERE and GROUP BY leave to a query's output: the list's
-//! expressions, window functions, ORDER BY, DISTINCT.
+//! Computes a query's output from the rows after FROM, WHERE and GROUP BY: the select list, window
+//! functions, ORDER BY, DISTINCT.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::binder::state::scope::{Alias, Relation, Scope, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// A list without aggregates.
+    /// A select list without aggregates.
     pub(crate) fn ungrouped(source: Relation, items: Vec<Item>) -> Stage {
         let timestamp =
             source.timestamp_column().map(crate::binder::state::scope::ScopeColumn::expr);
@@ -34,7 +34,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Refuses an expression that reads what grouping left nothing of.
+    /// Rejects an expression that reads columns lost by grouping.
     pub(crate) fn check_grouped(&self, stage: &Stage, expr: &Expr, at: NodeId) -> EngineResult<()> {
         let schema = stage.plan.schema();
         let is_missing = |expr: &Expr| {
@@ -57,7 +57,7 @@ impl Binder<'_> {
         Err(error::at(code, message, self.tree.span(at)))
     }
 
-    /// Computes the list and applies ORDER BY and DISTINCT.
+    /// Computes the select list and applies ORDER BY and DISTINCT.
     pub(crate) fn projected(
         &mut self,
         stage: Stage,
@@ -79,8 +79,8 @@ impl Binder<'_> {
         });
         let mut exprs: Vec<Expr> =
             stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
-        // ORDER BY by another column ends the designation, selected or not; so does another time in
-        // the list, which is what the block around it sees.
+        // The designated timestamp is lost by ORDER BY on another column, selected or not. Another
+        // timestamp in the list also ends it, because the outer block sees that one.
         let keeps = self.block_time.of_output && !is_distinct;
         let keeps = keeps && !stage.items.iter().any(|item| item.value.sql_type.is_timestamp());
         let unselected = timestamp
@@ -122,7 +122,7 @@ impl Binder<'_> {
         Ok(output)
     }
 
-    /// DISTINCT ON: the first row of each key, as ORDER BY has them, else as they come.
+    /// DISTINCT ON: the first row of each key in the order of ORDER BY, otherwise in input order.
     pub(crate) fn first_of_each(
         &mut self,
         mut stage: Stage,
@@ -145,7 +145,7 @@ impl Binder<'_> {
         }
         let sorts = self.sort_keys(&stage, aliases, order_by)?;
         let mut read = partition.iter().chain(sorts.iter().map(|key| &key.expr));
-        // Without an order the first row is any.
+        // Without ORDER BY, any row may be the first.
         if sorts.is_empty() || read.any(|expr| stage.rows.are_read(expr)) {
             stage.take_apart()?;
         }
@@ -163,7 +163,7 @@ impl Binder<'_> {
         Ok(stage)
     }
 
-    /// Binds ORDER BY: positions, names of the output, expressions over the rows.
+    /// Binds ORDER BY: positions, output names, expressions over the rows.
     fn sort_keys(
         &mut self,
         stage: &Stage,
@@ -180,7 +180,7 @@ impl Binder<'_> {
                 let value = self.expression(item.expression, &order_scope(stage, aliases))?;
                 let mut expr = stage.replaced.apply(value.expr)?;
                 if has_window(&expr) {
-                    // Windows over groups are known by what the groups made of them.
+                    // Windows over groups are keyed by their rewritten expression.
                     expr = stage.replaced.apply(expr)?;
                 }
                 self.check_grouped(stage, &expr, item.expression)?;
@@ -192,7 +192,7 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// What ORDER BY asks of windows: they are computed with those of the list.
+    /// Window functions in ORDER BY, which are computed together with those of the list.
     pub(crate) fn windows_of_order(
         &mut self,
         stage: &Stage,
@@ -232,13 +232,13 @@ impl Binder<'_> {
     }
 }
 
-/// What an ORDER BY expression may refer to.
+/// The scope of an ORDER BY expression.
 fn order_scope<'s>(stage: &'s Stage, aliases: &'s [Alias]) -> Scope<'s> {
     let rows = Scope::rows(&stage.source);
     Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..rows }
 }
 
-/// Whether the keys ask for nothing but ascending designated time.
+/// Whether the only sort key is the designated timestamp, ascending.
 fn is_time_order(keys: &[SortKey], timestamp: Option<&Expr>) -> bool {
     match (keys, timestamp) {
         ([key], Some(timestamp)) => !key.descending && is_column(&key.expr, timestamp),

@@ -1,4 +1,4 @@
-//! Whole queries: WITH and DECLARE around a body, ORDER BY and LIMIT behind it.
+//! Whole queries: WITH and DECLARE before a body, ORDER BY and LIMIT after it.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::binder::state::common_table::CommonTable;
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, error};
 
-/// Binds a query by its clauses.
+/// Binds a query clause by clause.
 pub(crate) struct Clauses;
 
 impl Queries for Clauses {
@@ -39,7 +39,7 @@ impl Binder<'_> {
         if !declarations.is_empty() {
             self.check_declarations(declarations)?;
             let mut frame = HashMap::with_capacity(declarations.len());
-            // OVERRIDABLE tells the statements that read a view.
+            // OVERRIDABLE only matters to statements that read a view.
             for Declaration { name, value, overridable: _ } in declarations {
                 frame.insert(identifier::fold(&name.text), *value);
             }
@@ -68,8 +68,8 @@ impl Binder<'_> {
         limit: Option<&Limit>,
     ) -> EngineResult<Relation> {
         let Some(limit) = limit else { return self.body(body, order_by) };
-        // Rows that are counted for each row around them are in the order of time, whether it is
-        // selected or not, where no other is asked for.
+        // In a correlated sub-query with LIMIT and no ORDER BY, rows are counted in time order,
+        // even if the timestamp is not selected.
         let is_read = self.time_is_read;
         let counts = !is_read && !self.outer.is_empty() && order_by.is_empty();
         self.time_is_read = is_read || counts;
@@ -78,7 +78,7 @@ impl Binder<'_> {
         if counts { relation.without_unselected() } else { Ok(relation) }
     }
 
-    /// A variable's value reads those declared before it: one that reads itself has none.
+    /// A variable can read only variables declared before it, so it cannot read itself.
     fn check_declarations(&mut self, declarations: &[Declaration]) -> EngineResult<()> {
         let tree = self.tree;
         let mut last = HashMap::with_capacity(declarations.len());
@@ -90,7 +90,7 @@ impl Binder<'_> {
         values.sort_unstable_by_key(|(span, _)| span.start);
         for (node, at) in tree.nodes.iter().zip(&tree.spans) {
             let read = match node {
-                // One of a variable that nothing reads is sent as well.
+                // Clients also send a value for a parameter in an unused variable.
                 Node::Parameter { index } => {
                     self.parameters.slot(*index);
                     None
@@ -132,7 +132,7 @@ impl Binder<'_> {
         self.ordered(relation, order_by)
     }
 
-    /// The rows of a table of WITH.
+    /// The rows of a common table expression.
     fn with_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
         let same = |table: &CommonTable| identifier::same(&table.name, &name.text);
         let position = self.common_tables.iter().rposition(same)?;
@@ -143,8 +143,8 @@ impl Binder<'_> {
         if let Some(shared) = table.shared {
             return Some(Ok(shared));
         }
-        // Its body sees the ones before it, and itself only where it is recursive; and of the
-        // variables those around it.
+        // Its body sees the preceding tables, itself only if recursive, and the variables of the
+        // outer scope.
         let hidden = self.common_tables.split_off(position);
         let inner = self.variables.split_off(table.scopes.min(self.variables.len()));
         let captured: Vec<Vec<Expr>> =
@@ -164,8 +164,8 @@ impl Binder<'_> {
         Some(bound.and_then(|relation| self.made_once(relation, position, reads_outer, name)))
     }
 
-    /// The rows of a table of WITH: those that would be others each time are made once, where the
-    /// statement names the table more than once.
+    /// If the rows are volatile and the statement references the table more than once, computes
+    /// them once.
     fn made_once(
         &mut self,
         relation: Relation,
@@ -196,7 +196,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a plan makes other rows each time.
+/// Whether a plan returns different rows each time.
 fn is_volatile(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {

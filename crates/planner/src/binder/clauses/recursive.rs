@@ -1,4 +1,5 @@
-//! WITH RECURSIVE: a UNION whose right side reads the rows that came last, until none come.
+//! WITH RECURSIVE: a UNION whose right side reads the rows of the previous step until a step
+//! returns none.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The rows of a common table that may name itself.
+    /// The rows of a common table expression that may reference itself.
     pub(crate) fn recursive_table(&mut self, table: &CommonTable) -> EngineResult<Relation> {
         let Some((all, left, right)) = self.recursive_union(table.query)? else {
             return self.query(table.query);
@@ -41,7 +42,7 @@ impl Binder<'_> {
             return self.united((SetOperator::Union, all), first, next, at);
         }
         check_columns(&first, &next, &types, at)?;
-        // The rows of all steps are of one kind, whatever they come from.
+        // The rows of all steps have the same types, without catalog marks.
         let (first, next) = (unmarked(first)?, unmarked(next)?);
         let first = self.conformed(first, &names, &types)?;
         let next = self.conformed(next, &names, &types)?;
@@ -52,7 +53,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// The two sides of a query that is nothing but a UNION, and whether it keeps duplicates.
+    /// The two sides of a query that consists only of a UNION, and whether it keeps duplicates.
     fn recursive_union(&self, query: NodeId) -> EngineResult<Option<(bool, NodeId, NodeId)>> {
         let body = match self.node(query)? {
             Node::Query { declarations, with, body, order_by, limit: None }
@@ -70,7 +71,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The table that holds the rows of the step before.
+    /// The working table with the rows of the previous step.
     fn last_rows(
         &mut self,
         work: &str,
@@ -84,7 +85,7 @@ impl Binder<'_> {
         self.provider_rows(Arc::new(CteWorkTable::new(work, schema)), &columns)
     }
 
-    /// The rows of the step before, which one place may read.
+    /// The rows of the previous step, which may be referenced only once.
     pub(crate) fn read_last_rows(&mut self, position: usize, at: Span) -> Option<Relation> {
         let own = self.common_tables.get_mut(position)?.last_rows.as_mut()?;
         if own.read_at.is_some() {
@@ -97,7 +98,7 @@ impl Binder<'_> {
     }
 }
 
-/// The rows without marks of the catalog.
+/// The rows without catalog type marks.
 fn unmarked(rows: Relation) -> EngineResult<Relation> {
     if rows.plan.schema().fields().iter().all(|field| field.metadata().is_empty()) {
         return Ok(rows);
@@ -116,8 +117,8 @@ fn is_texty(of: SqlType) -> bool {
     of.is_text() || of == SqlType::Char
 }
 
-/// A symbol's texts are known to its table alone, an untyped null is shown as text, and what is
-/// one character in the first step may be more in the next.
+/// Symbol values are known only to their own table, and an untyped null is shown as a string. A
+/// single character in the first step may become longer in the next.
 fn kept_type(of: SqlType) -> SqlType {
     match of {
         SqlType::Symbol | SqlType::Char | SqlType::Null => SqlType::String,
@@ -125,8 +126,8 @@ fn kept_type(of: SqlType) -> SqlType {
     }
 }
 
-/// Refuses a right side whose columns are not those of the left: a value must mean the same
-/// in every step.
+/// Rejects a right side whose column types differ from the left: a value must have the same meaning
+/// in each step.
 fn check_columns(
     first: &Relation,
     next: &Relation,
@@ -138,7 +139,7 @@ fn check_columns(
         return Err(mismatch("queries have different number of columns".to_owned()));
     }
     for (wanted, column) in types.iter().zip(&next.columns) {
-        // A number among texts would have another text in each step: `1`, then `1.0`.
+        // A number in a string column would be formatted differently in each step: `1`, then `1.0`.
         let fits = if wanted.is_text() {
             is_texty(column.sql_type)
         } else {

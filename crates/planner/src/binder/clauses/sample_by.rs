@@ -1,4 +1,4 @@
-//! SAMPLE BY: buckets of time, keys beside them, and what fills the gaps.
+//! SAMPLE BY: time buckets, grouping keys, and gap filling.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
-/// The aggregates under a SAMPLE BY, with their types, in order of appearance.
+/// Keys and aggregates of a SAMPLE BY, in order of appearance.
 struct Sampled {
     keys: Vec<Expr>,
     aggregates: Vec<Expr>,
@@ -85,7 +85,7 @@ impl Binder<'_> {
         })
     }
 
-    /// SAMPLE BY with ROLLUP, CUBE or GROUPING SETS: every level has the buckets.
+    /// SAMPLE BY with ROLLUP, CUBE or GROUPING SETS: every grouping set has the time buckets.
     fn sampled_levels(
         &mut self,
         source: Relation,
@@ -181,7 +181,7 @@ impl Binder<'_> {
         Ok(BucketSpec { count, unit, alignment, from, to, nanoseconds })
     }
 
-    /// FROM or TO as an instant. A text without an offset of its own is read in the zone.
+    /// FROM or TO as a timestamp. A string without a UTC offset is read in the time zone.
     fn bound(
         &mut self,
         id: Option<NodeId>,
@@ -204,7 +204,7 @@ impl Binder<'_> {
         Ok(Some(if is_local { zone.to_utc(at, of.per_second()) } else { at }))
     }
 
-    /// A step of buckets.
+    /// The step of the buckets.
     pub(crate) fn step(&mut self, id: NodeId) -> EngineResult<(u32, StepUnit)> {
         let (count, unit) = self.duration(id)?;
         let count = u32::try_from(count).map_err(|_| {
@@ -246,7 +246,7 @@ impl Binder<'_> {
         })
     }
 
-    /// FILL over the sampled rows.
+    /// Applies FILL to the sampled rows.
     fn filled(
         &mut self,
         plan: LogicalPlan,
@@ -272,7 +272,7 @@ impl Binder<'_> {
                     ));
                 }
             };
-            // That of the item it is, else of its Arrow type.
+            // The type of the matching list item; DOUBLE if no item is exactly this aggregate.
             let sql_type = types.get(aggregate).copied().unwrap_or(SqlType::Double);
             self.refuse_made_up(fill, aggregate)?;
             values.push(match fill {
@@ -291,7 +291,7 @@ impl Binder<'_> {
             });
         }
         let keys: Vec<usize> = (1..=sampled.keys.len()).collect();
-        // An end that is left open must not move: no bucket starts after TO or ends before MIN.
+        // An open bound must not extend the range: no bucket starts after TO or ends before MIN.
         let range = match (spec.from, spec.to) {
             (Some(from), Some(to)) => Some((from, to)),
             (Some(from), None) => Some((from, i64::MIN)),
@@ -312,7 +312,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Aggregates that draw or list values have no value between two buckets.
+    /// Rejects interpolation of aggregates that draw or list values.
     fn refuse_made_up(&self, fill: &Fill, aggregate: &Expr) -> EngineResult<()> {
         if !matches!(fill, Fill::Linear { .. } | Fill::Constant { .. }) {
             return Ok(());
@@ -395,8 +395,8 @@ fn no_timestamp() -> EngineError {
     .with_hint("name the column that rows go by: (…) TIMESTAMP(column)")
 }
 
-/// Keys are what the list names beside the timestamp and outside aggregates. The timestamp
-/// itself means the bucket there.
+/// Collects the keys and aggregates of SAMPLE BY. Keys are the items other than the timestamp and
+/// the aggregates. In the list, the timestamp refers to the bucket.
 fn sampled(items: &[Item], extras: &[Typed], timestamp: &Expr) -> Sampled {
     let mut keys = Exprs::default();
     let mut aggregates = Exprs::default();
@@ -429,7 +429,7 @@ fn sampled_plan(
 ) -> EngineResult<(LogicalPlan, Replaced)> {
     let mut replaced = Replaced::default();
     let mut keys = Vec::with_capacity(sampled.keys.len());
-    // The bucket keeps the name of its timestamp, which may be any.
+    // The bucket keeps the timestamp's name, which may be any name.
     let beside_time = |prefix: &str, number: usize| {
         let name = format!("{prefix}{number}");
         if name == timestamp.column.name { format!("{name}_") } else { name }
@@ -452,7 +452,7 @@ fn sampled_plan(
     Ok((LogicalPlan::Extension(Extension { node: Arc::new(node) }), replaced))
 }
 
-/// The aggregate whose previous values `PREV(name)` takes: an item of the same type.
+/// The aggregate that `PREV(name)` refers to: a list item of the same type.
 fn previous_of(
     of: &Name,
     sql_type: SqlType,

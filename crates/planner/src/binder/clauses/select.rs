@@ -22,7 +22,7 @@ use crate::binder::state::scope::{Alias, Relation, Scope};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// Binds a SELECT block with the ORDER BY behind it.
+    /// Binds a SELECT block with its ORDER BY.
     pub(crate) fn select(
         &mut self,
         select: &SelectNode,
@@ -38,7 +38,7 @@ impl Binder<'_> {
         output
     }
 
-    /// Whether a clause or a join of the block goes by the designated timestamp of its rows.
+    /// Whether a clause or a join of the block depends on the designated timestamp of its rows.
     fn goes_by_time(&self, select: &SelectNode) -> bool {
         let mut pending: Vec<NodeId> = select.from.into_iter().collect();
         let mut joins = false;
@@ -56,7 +56,7 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Relation> {
-        // Each clause is bound here or by what is named: a new one does not compile.
+        // Exhaustive destructuring: a new clause does not compile until it is handled here.
         let SelectNode {
             distinct: _,
             distinct_on: _,
@@ -68,11 +68,11 @@ impl Binder<'_> {
             group_by,
             group_by_all,
             having,
-            // `select` puts them in scope.
+            // Already put in scope by `select`.
             windows: _,
             qualify: _,
             pivot,
-            // A comment to the planner of another database.
+            // An optimizer hint for another database.
             hint: _,
         } = select;
         let source_node = from.map(|from| self.node(from)).transpose()?;
@@ -100,7 +100,7 @@ impl Binder<'_> {
             || having.is_some()
             || items.iter().any(|item| has_aggregate(&item.value.expr));
         let aliases = aliases_of(&items);
-        // Groups are of the rows that the list makes.
+        // Grouping applies to the rows after the list has expanded values into rows.
         let (source, rows) =
             if grouped { (rows.over(source)?, ListRows::default()) } else { (source, rows) };
         let extras =
@@ -120,7 +120,7 @@ impl Binder<'_> {
         self.finished(stage, &aliases, select, order_by)
     }
 
-    /// The list over the rows for which WHERE holds, and what it takes apart into rows.
+    /// Binds the list, and applies WHERE. Also returns the values that the list expands into rows.
     fn listed(
         &mut self,
         source: Relation,
@@ -133,7 +133,7 @@ impl Binder<'_> {
             let items = self.items(items, &source)?;
             return Ok((source, items, ListRows::default()));
         }
-        // The list is bound first: of two unknown names the list's is reported.
+        // The list is bound first, so that of two unknown names the one in the list is reported.
         let around = self.list_rows.replace(ListRows::default());
         let items = self.items(items, &source)?;
         let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
@@ -141,7 +141,7 @@ impl Binder<'_> {
         Ok((self.filtered_if(source, filter)?, items, rows))
     }
 
-    /// What comes after grouping: HAVING, windows, sub-queries of the list, ORDER BY, DISTINCT.
+    /// The clauses after grouping: HAVING, windows, sub-queries of the list, ORDER BY, DISTINCT.
     pub(crate) fn finished(
         &mut self,
         stage: Stage,
@@ -165,7 +165,8 @@ impl Binder<'_> {
             None => None,
         };
         windows.extend(qualify.clone());
-        // Windows are over the rows before the list takes values apart, unless they read elements.
+        // Windows see the rows before the list expands values into rows, unless they read the
+        // elements.
         if stage.window_reads_elements(&windows) {
             stage.take_apart()?;
         }
@@ -185,7 +186,7 @@ impl Binder<'_> {
         self.projected(stage, aliases, order_by, *distinct && distinct_on.is_empty())
     }
 
-    /// Expressions of HAVING, QUALIFY and ORDER BY, bound for the aggregates in them.
+    /// Binds expressions of HAVING, QUALIFY and ORDER BY to find their aggregates.
     pub(crate) fn extras(
         &mut self,
         source: &Relation,
@@ -212,7 +213,7 @@ impl Binder<'_> {
         Ok(extras)
     }
 
-    /// Keeps the groups for which HAVING holds.
+    /// Filters groups by HAVING.
     fn having(
         &mut self,
         mut stage: Stage,
@@ -236,7 +237,7 @@ impl Binder<'_> {
         Ok(stage)
     }
 
-    /// The condition of QUALIFY, which reads window functions and names of the list.
+    /// The condition of QUALIFY, which may use window functions and names of the list.
     fn qualify(&mut self, stage: &Stage, aliases: &[Alias], id: NodeId) -> EngineResult<Expr> {
         let rows = Scope::rows(&stage.source);
         let scope = Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..rows };
@@ -257,7 +258,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Applies WHERE: what can be a time range goes into the scan, the rest above it.
+    /// Applies WHERE: time ranges are pushed into the scan; the remaining conditions become a
+    /// filter.
     pub(crate) fn filtered(&mut self, source: Relation, id: NodeId) -> EngineResult<Relation> {
         let mut ids = Vec::new();
         self.conjuncts(id, &mut ids);
@@ -300,7 +302,7 @@ impl Binder<'_> {
         }
         let joins = has_subquery(&test.expr);
         plan = relation::filter(plan, test.expr)?;
-        // A sub-query becomes a join, and that shuffles rows.
+        // A sub-query becomes a join, which does not keep the order.
         if let Some(column) = source.ascending_time().filter(|_| joins) {
             plan = relation::sort_by_time(plan, column.expr())?;
         }
@@ -318,7 +320,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds the select list and names its columns.
+    /// Binds the select list and determines its column names.
     pub(crate) fn items(
         &mut self,
         items: &[SelectItem],

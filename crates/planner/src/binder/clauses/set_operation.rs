@@ -13,7 +13,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
-/// A query behind a set operator, and its position.
+/// A query after a set operator, and its position.
 struct Operand {
     all: bool,
     rows: Relation,
@@ -21,8 +21,9 @@ struct Operand {
 }
 
 impl Binder<'_> {
-    /// A chain of set operations: queries of as many columns, in their common types, under the
-    /// first one's names. A long chain is bound without recursion and becomes a flat plan.
+    /// A chain of set operations over queries with the same number of columns, in their common
+    /// types and with the first query's names. A long chain is bound without recursion into a flat
+    /// plan.
     pub(crate) fn set_operation(&mut self, id: NodeId) -> EngineResult<Relation> {
         let mut chain = Vec::new();
         let mut first = id;
@@ -46,7 +47,7 @@ impl Binder<'_> {
         self.operated(kind, left, run)
     }
 
-    /// The same of two queries that are bound. The right one is at `position`.
+    /// A set operation over two bound queries. The right one is at `position`.
     pub(crate) fn united(
         &mut self,
         (operator, all): (SetOperator, bool),
@@ -69,7 +70,7 @@ impl Binder<'_> {
         }
         let names: Vec<String> = left.columns.iter().map(|column| column.name.clone()).collect();
         let alls: Vec<bool> = rights.iter().map(|right| right.all).collect();
-        // What is left of the first side's symbols are symbols.
+        // If all sides of EXCEPT or INTERSECT are symbols, so is the result.
         let symbols = |rows: &Relation, at: usize| {
             rows.columns.get(at).is_some_and(|column| column.sql_type == SqlType::Symbol)
         };
@@ -97,7 +98,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// The rows with the columns of `kept` as SYMBOL.
+    /// The rows with the columns in `kept` cast to SYMBOL.
     fn with_symbols(
         &mut self,
         plan: LogicalPlan,
@@ -120,8 +121,8 @@ impl Binder<'_> {
         relation::project(plan, exprs)
     }
 
-    /// The plans of all sides, each with the columns in their common types. A type that widens
-    /// from one side to the next widens the sides before it step by step.
+    /// The plans of all sides, with each column in its common type. If a side widens the type, the
+    /// preceding sides are widened step by step.
     fn in_common_types(
         &mut self,
         left: Relation,
@@ -160,7 +161,7 @@ impl Binder<'_> {
         Ok((plans, types))
     }
 
-    /// A side's columns under these names, in these types.
+    /// The columns of one side with these names and types.
     pub(crate) fn conformed(
         &mut self,
         side: Relation,
@@ -188,7 +189,7 @@ impl Binder<'_> {
         for row in cells {
             let mut cast = Vec::with_capacity(width);
             for ((typed, at), sql_type) in row.into_iter().zip(&types) {
-                // A literal that is none of the column's type is wrong, not null.
+                // A literal that does not convert to the column's type is an error, not null.
                 let mode =
                     if is_literal_text(&typed) { CastMode::Insert } else { CastMode::Explicit };
                 cast.push(self.cast(typed, *sql_type, mode, at)?.expr);
@@ -207,7 +208,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// The cells of the rows of VALUES, each with its place.
+    /// The cells of the rows of VALUES, each with its position.
     fn values_cells(&mut self, rows: &ValuesBlock) -> EngineResult<Vec<Vec<(Typed, Span)>>> {
         let width = rows.widths.first().copied().unwrap_or_default();
         let mut cells = Vec::with_capacity(rows.rows as usize);
@@ -258,7 +259,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a value comes from a query.
+/// Whether an expression contains a sub-query.
 fn has_subquery(expr: &Expr) -> bool {
     let is_query = |node: &Expr| {
         Ok(matches!(node, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)))
@@ -266,8 +267,8 @@ fn has_subquery(expr: &Expr) -> bool {
     expr.exists(is_query).unwrap_or(true)
 }
 
-/// Rows some of whose values come from queries. Each of those is a plan of its own; literal rows
-/// between them stay together.
+/// Plans rows with sub-queries among their values. Each such row is a separate plan; consecutive
+/// literal rows share one.
 fn rows_of_queries(rows: Vec<Vec<Expr>>) -> EngineResult<LogicalPlan> {
     let mut plans = Vec::new();
     let mut literals = Vec::new();
@@ -296,13 +297,13 @@ fn literal_rows(rows: Vec<Vec<Expr>>) -> EngineResult<LogicalPlan> {
     LogicalPlanBuilder::values(rows).and_then(LogicalPlanBuilder::build).map_err(error::plan)
 }
 
-/// Whether a value is a text in quotes, which is of whatever type its place asks for.
+/// Whether a value is a quoted string, which takes the type its context requires.
 fn is_literal_text(typed: &Typed) -> bool {
     matches!(typed.sql_type, SqlType::String | SqlType::Char) && typed.constant.is_some()
 }
 
-/// The type of a column of VALUES: of those of its cells that have one. Parameters whose type is
-/// open and texts in quotes take it; where all cells are such, the column is text.
+/// The type of a column of VALUES, from the cells that have a type. Untyped parameters and quoted
+/// strings take it; if all cells are such, the column is text.
 fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResult<SqlType> {
     let (mut known, mut texts) = (SqlType::Null, SqlType::Null);
     for (typed, at) in cells {
@@ -318,7 +319,7 @@ fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResu
             .ok_or_else(|| error::at(ErrorCode::TypeMismatch, "values of different types", *at))?;
     }
     let is_text = matches!(known, SqlType::Null | SqlType::Char) || known.is_text();
-    // Numbers and texts make a column of texts, as those of a UNION do.
+    // Numbers and strings form a text column, as in a UNION.
     let is_number = known.is_integer() || known.is_floating() || known == SqlType::Boolean;
     let has_literal = !matches!(texts, SqlType::Null | SqlType::Varchar);
     Ok(if is_text || is_number && has_literal {
@@ -328,7 +329,7 @@ fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResu
     })
 }
 
-/// The types of columns so far, and of one side more.
+/// Combines the types of columns so far with those of another side.
 fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineResult<Vec<SqlType>> {
     if types.len() != rows.columns.len() {
         let message = "queries have different number of columns";
@@ -347,19 +348,19 @@ fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineRes
     types.iter().zip(&rows.columns).map(common).collect()
 }
 
-/// Whether an operand may join those before it in one operation, rather than take the outcome of
-/// theirs: rows are compared in the types that the operands so far have.
+/// Whether an operand can be added to the current n-ary operation instead of starting one over its
+/// result. Rows are compared in the types of the operands so far.
 fn continues(kind: SetOperator, types: &[SqlType], run: &[Operand], next: &Operand) -> bool {
     let keeps_types =
         || common_types(types, &next.rows, next.position).is_ok_and(|common| common == types);
     match kind {
-        // The duplicates of everything so far are removed again, or none were.
+        // Either all duplicates so far are removed again, or none were removed.
         SetOperator::Union => !next.all || run.iter().all(|operand| operand.all) || keeps_types(),
         SetOperator::Except | SetOperator::Intersect => run.is_empty() || keeps_types(),
     }
 }
 
-/// UNION and UNION ALL by turns: the last UNION removes the duplicates of all before it.
+/// A mix of UNION and UNION ALL: the last UNION removes the duplicates of everything before it.
 fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<LogicalPlan> {
     let union = |plans: Vec<LogicalPlan>| {
         let plans = plans.into_iter().map(Arc::new).collect();
@@ -374,7 +375,7 @@ fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<Logic
     union(std::iter::once(distinct).chain(others).collect())
 }
 
-/// EXCEPT of all others, or INTERSECT with all others, where duplicates count for nothing.
+/// EXCEPT of all right sides, or INTERSECT with all of them. Duplicates on the right do not matter.
 fn narrowed_plan(
     operator: SetOperator,
     all: bool,
@@ -385,7 +386,7 @@ fn narrowed_plan(
     let left = plans.next().ok_or_else(|| EngineError::internal("a set operation of nothing"))?;
     let mut rights: Vec<LogicalPlan> = plans.collect();
     if operator == SetOperator::Except {
-        // A row on the right is as good as many alike, and each costs as many comparisons.
+        // Duplicates on the right cannot change the result, so they are removed first.
         let right = match rights.len() {
             1 => relation::distinct(rights.remove(0)),
             others => united_plan(rights, &vec![false; others - 1])?,
@@ -411,8 +412,7 @@ fn narrowed_plan(
     LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)
 }
 
-/// The columns under their names: what an operator made of their qualifiers is not to be seen
-/// from outside.
+/// Renames the columns, so that qualifiers added by an operator are not visible outside.
 fn named(plan: LogicalPlan, names: &[String]) -> EngineResult<LogicalPlan> {
     let columns = plan.schema().columns().into_iter().zip(names);
     let exprs = columns.map(|(column, name)| Expr::Column(column).alias(name)).collect();

@@ -1,5 +1,5 @@
-//! What the clauses of a SELECT block hand to each other: the rows, the list over them, and the
-//! columns that hold what was computed below.
+//! State passed between the clauses of a SELECT block: the rows, the list over them, and the
+//! columns of values computed earlier.
 
 use std::sync::Arc;
 
@@ -21,29 +21,29 @@ use crate::binder::{Typed, error};
 pub(crate) struct Item {
     pub(crate) name: String,
     pub(crate) value: Typed,
-    /// The expression's node; `None` for a column that `*` brought in.
+    /// The expression's node; `None` for a column from `*`.
     pub(crate) node: Option<NodeId>,
 }
 
-/// Rows and the list over them, before the list is computed.
+/// Rows and the select list over them, before the list is computed.
 pub(crate) struct Stage {
-    /// The rows, as names still see them.
+    /// The rows, for name resolution.
     pub(crate) source: Relation,
-    /// The rows, as the list reads them.
+    /// The rows that the list reads.
     pub(crate) plan: LogicalPlan,
     /// The list over `plan`.
     pub(crate) items: Vec<Item>,
-    /// What an expression over `source` is over `plan`.
+    /// Maps expressions over `source` to expressions over `plan`.
     pub(crate) replaced: Replaced,
     /// The designated timestamp over `plan`.
     pub(crate) timestamp: Option<Expr>,
-    /// How rows lie in its time.
+    /// The order of rows by that timestamp.
     pub(crate) order: TimeOrder,
-    /// What the list takes apart into rows, as long as it has not been.
+    /// Values that the list expands into rows; empty once they are expanded.
     pub(crate) rows: ListRows,
 }
 
-/// Expressions computed below, and the columns that hold them.
+/// Expressions that a plan below computes, mapped to the columns that hold them.
 #[derive(Debug, Default)]
 pub(crate) struct Replaced {
     columns: HashMap<Expr, Expr>,
@@ -54,7 +54,7 @@ impl Replaced {
         self.columns.insert(expr, column);
     }
 
-    /// The expression with everything computed below read from its column.
+    /// Replaces all computed subexpressions by their columns.
     pub(crate) fn apply(&self, expr: Expr) -> EngineResult<Expr> {
         if self.columns.is_empty() {
             return Ok(expr);
@@ -69,7 +69,7 @@ impl Replaced {
             }
             let Some(captured) = captured_mut(&mut node) else { return Ok(Transformed::no(node)) };
             for read in captured {
-                // The name by which the sub-query knows the value stays.
+                // Keep the alias by which the sub-query refers to the value.
                 if let Expr::Alias(alias) = read {
                     let value = std::mem::take(alias.expr.as_mut());
                     *alias.expr = self.rewritten(value)?;
@@ -82,7 +82,7 @@ impl Replaced {
 }
 
 impl Stage {
-    /// Makes the rows that the list takes apart.
+    /// Expands the list's values into rows.
     pub(crate) fn take_apart(&mut self) -> EngineResult<()> {
         let rows = std::mem::take(&mut self.rows);
         if rows.arguments().is_empty() {
@@ -94,7 +94,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Whether a window function of the list or of these reads what the list takes apart.
+    /// Whether a window function of the list or of `ordering` reads expanded elements.
     pub(crate) fn window_reads_elements(&self, ordering: &[Expr]) -> bool {
         let reads =
             |node: &Expr| Ok(matches!(node, Expr::WindowFunction(_)) && self.rows.are_read(node));
@@ -102,7 +102,7 @@ impl Stage {
         values.any(|expr| expr.exists(reads).unwrap_or(false))
     }
 
-    /// Computes window functions below the list, those of ORDER BY as well.
+    /// Computes window functions below the list, including those of ORDER BY.
     pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
         let mut windows = Exprs::default();
         let values = self.items.iter().map(|item| &item.value.expr).chain(ordering);
@@ -118,9 +118,9 @@ impl Stage {
         if windows.is_empty() {
             return Ok(());
         }
-        // Functions over rows in time order are computed together, in one pass.
+        // Functions over rows in time order are computed in a single pass.
         check_time_windows(windows.len())?;
-        // Periods are numbered below the windows that they divide.
+        // Period numbers are computed before the windows that they partition.
         let mut periods = Exprs::default();
         for window in windows.iter() {
             let Expr::WindowFunction(function) = window else { continue };
@@ -151,7 +151,7 @@ impl Stage {
         self.restore_time_order()
     }
 
-    /// Computes windows over the rows, each a column under its alias.
+    /// Adds window functions to the plan, each as a column named by its alias.
     fn add_windows(&mut self, named: Vec<Expr>) -> EngineResult<()> {
         let timestamp = self.ascending_time().cloned();
         let (in_order, others): (Vec<Expr>, Vec<Expr>) = named
@@ -171,8 +171,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Computes sub-queries of the list below it, where rows must keep their order: the joins
-    /// that they become shuffle rows.
+    /// Computes sub-queries of the list in a plan below it if the rows must keep their order,
+    /// because sub-queries become joins that do not keep it.
     pub(crate) fn plan_subqueries(&mut self, ordered: bool) -> EngineResult<()> {
         let mut values: Vec<Expr> = Vec::new();
         for item in &self.items {
@@ -199,8 +199,8 @@ impl Stage {
         self.restore_time_order()
     }
 
-    /// A window's PARTITION BY and ORDER BY shuffle the rows; where that is not so, the sort is
-    /// found to be superfluous when the plan is made.
+    /// Sorts by time again after windows, whose PARTITION BY and ORDER BY may change the order. The
+    /// optimizer removes the sort if it is redundant.
     pub(crate) fn restore_time_order(&mut self) -> EngineResult<()> {
         if let Some(time) = self.ascending_time() {
             self.plan = relation::sort_by_time(self.plan.clone(), time.clone())?;
@@ -208,13 +208,13 @@ impl Stage {
         Ok(())
     }
 
-    /// The designated timestamp, of rows that ascend by it.
+    /// The designated timestamp, if rows ascend by it.
     pub(crate) fn ascending_time(&self) -> Option<&Expr> {
         self.timestamp.as_ref().filter(|_| self.order == TimeOrder::Ascending)
     }
 }
 
-/// Expressions in the order in which they were met, each once.
+/// Distinct expressions in order of first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Exprs {
     list: Vec<Expr>,
@@ -222,7 +222,7 @@ pub(crate) struct Exprs {
 }
 
 impl Exprs {
-    /// Adds what is not there yet; answers its place.
+    /// Adds an expression if it is new, and returns its index.
     pub(crate) fn push(&mut self, expr: &Expr) -> usize {
         *self.known.entry(expr.clone()).or_insert_with(|| {
             self.list.push(expr.clone());
@@ -255,7 +255,7 @@ pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Exprs) {
     });
 }
 
-/// The columns of an expression that stand outside its aggregates.
+/// The columns of an expression outside its aggregates.
 pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Exprs) {
     let _ = expr.apply(|node| match node {
         Expr::AggregateFunction(_) => Ok(TreeNodeRecursion::Jump),

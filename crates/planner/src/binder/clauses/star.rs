@@ -1,4 +1,4 @@
-//! `*` and `t.*` of a list: EXCLUDE leaves columns out, REPLACE gives them other values.
+//! Expands `*` and `t.*` in a select list. EXCLUDE removes columns, REPLACE replaces their values.
 
 use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{Name, Node, NodeId, SelectItem};
@@ -9,13 +9,13 @@ use crate::binder::names::NameSet;
 use crate::binder::state::scope::{GoneColumn, Relation, Scope, ScopeColumn, has_qualifier};
 use crate::binder::{Binder, Typed, error};
 
-/// What `*` does with a column other than to show it.
+/// A change to a column of `*`.
 enum Change {
     Exclude,
     Replace(Typed, NodeId),
 }
 
-/// The columns that EXCLUDE and REPLACE name, by their folded names.
+/// The columns in EXCLUDE and REPLACE, by case-folded name.
 #[derive(Default)]
 struct Changes<'i> {
     of: HashMap<String, (&'i Name, Change)>,
@@ -31,7 +31,7 @@ impl<'i> Changes<'i> {
         Ok(())
     }
 
-    /// Refuses the first of them that is none of these columns.
+    /// Rejects the first of these names that is not a column.
     fn check<'n>(&self, columns: impl Iterator<Item = &'n str>) -> EngineResult<()> {
         if self.of.is_empty() {
             return Ok(());
@@ -53,7 +53,7 @@ impl<'i> Changes<'i> {
 }
 
 impl Binder<'_> {
-    /// Adds the columns that a `Star` node means.
+    /// Adds the columns of a `Star` node.
     pub(crate) fn star(
         &mut self,
         id: NodeId,
@@ -88,10 +88,10 @@ impl Binder<'_> {
         };
         changes.check(columns().map(|column| column.name.as_str()))?;
         let before = into.len();
-        // A few characters stand for a whole table: its columns count like expressions.
+        // `*` is short but expands to a whole table, so its columns count towards the limit.
         self.work.count_columns(columns().count(), position)?;
         for column in columns() {
-            // Also of a column that is left out: naming it tells that it is there.
+            // Applies to excluded columns too: naming one reveals that it exists.
             column.origin.note();
             let (value, node) = match changes.find(&column.name) {
                 Some(Change::Exclude) => continue,

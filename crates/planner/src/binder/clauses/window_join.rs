@@ -1,5 +1,5 @@
-//! WINDOW JOIN: a select block whose aggregates read, for each left row, the right rows around
-//! it. The rows of the block are the left rows, so nothing is grouped.
+//! WINDOW JOIN: a select block whose aggregates read, for each left row, the right rows in a window
+//! around it. The block has one row per left row, so nothing is grouped.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
-/// One WINDOW JOIN of a chain.
+/// One WINDOW JOIN in a chain.
 struct Windowed<'a> {
     right: Relation,
     on: Option<&'a JoinOn>,
@@ -94,7 +94,7 @@ impl<'a> Binder<'a> {
         self.finished(stage, &aliases, select, order_by)
     }
 
-    /// The left side and the joins behind it, in their order.
+    /// The left side and the joins after it, in order.
     fn window_chain(&mut self, from: NodeId) -> EngineResult<(Relation, Vec<Windowed<'a>>)> {
         let mut nodes = Vec::new();
         let mut at = from;
@@ -119,7 +119,7 @@ impl<'a> Binder<'a> {
         Ok((left, joins))
     }
 
-    /// Clauses that would group rows, which stay as they are here or are grouped already.
+    /// Rejects clauses that group rows: these joins either do not group rows or group them already.
     pub(crate) fn refuse_beside(&self, select: &SelectNode, join: &str) -> EngineResult<()> {
         let SelectNode { sample_by, latest_on, pivot, .. } = select;
         if let Some(sample_by) = sample_by {
@@ -136,7 +136,7 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    /// The error of a window function beside a join that aggregates.
+    /// The error for a window function in a query whose join aggregates.
     pub(crate) fn refuse_windows(&self, items: &[Item], join: &str) -> EngineResult<()> {
         match items.iter().find(|item| has_window(&item.value.expr)) {
             Some(item) => {
@@ -151,7 +151,7 @@ impl<'a> Binder<'a> {
         item.node.map(|id| self.tree.span(id)).unwrap_or_default()
     }
 
-    /// Outside of aggregates only left columns have one value for each row.
+    /// Rejects columns of the right side outside aggregates: they have no single value per row.
     fn check_items(&self, items: &[Item], left: &Relation, source: &Relation) -> EngineResult<()> {
         self.refuse_windows(items, "WINDOW JOIN")?;
         for item in items {
@@ -173,7 +173,7 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    /// The left rows with the aggregates of one join.
+    /// Adds one join's aggregates to the left rows.
     fn windowed(
         &mut self,
         (left, plan): (&Relation, LogicalPlan),
@@ -215,8 +215,8 @@ impl<'a> Binder<'a> {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
-    /// The window of a join. Left rows for which a term over the left side alone does not hold
-    /// have an empty one.
+    /// The window of a join. It is empty for left rows that fail an ON condition over the left side
+    /// only.
     fn window_range(
         &mut self,
         left: &Relation,
@@ -248,8 +248,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// One end of a window, and its distance from the timestamp where that is constant. `units`:
-    /// those of the left timestamp, in which a number without a word is, and of the join.
+    /// A bound of a window, and its distance from the timestamp if constant. `units` are the unit
+    /// of the left timestamp, which applies to a number without a unit, and the unit of the join.
     fn window_bound(
         &mut self,
         bound: &FrameBound,
@@ -267,7 +267,7 @@ impl<'a> Binder<'a> {
         };
         let at = self.tree.span(value);
         let typed = self.expression(value, &Scope::rows(left)).map_err(|failure| {
-            // A name that the right side has is known, and of no use here.
+            // A column of the right side exists but cannot be used here.
             match self.expression(value, &Scope::rows(right)) {
                 Ok(_) => {
                     refused("RANGE BETWEEN expression must not reference right table columns", at)
@@ -298,13 +298,13 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// An error of something this kind of query does not have.
+/// The error for a feature that this kind of query does not support.
 pub(crate) fn refused(message: &str, at: Span) -> EngineError {
     error::at(ErrorCode::NotSupported, message, at)
 }
 
-/// A unit word in the unit of a join: times the first, divided by the second number. Without a
-/// word it is that of the left timestamp.
+/// Converts a unit word to the join's unit, as a multiplier and a divisor. Without a unit, the unit
+/// of the left timestamp applies.
 fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
     let Some(word) = word else { return (if left == unit { 1 } else { 1_000 }, 1) };
     let word = word.to_ascii_lowercase();
@@ -325,7 +325,7 @@ fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
     }
 }
 
-/// The join each aggregate belongs to: the one whose right side it reads, else the first.
+/// The join that each aggregate belongs to: the one whose right side it reads, otherwise the first.
 fn owners(aggregates: &[Expr], joins: &[Windowed<'_>]) -> EngineResult<Vec<usize>> {
     let reads = |aggregate: &Expr, join: &Windowed<'_>| {
         let mut found = false;

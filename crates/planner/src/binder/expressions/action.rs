@@ -1,4 +1,4 @@
-//! Calls that act on the engine: they stop a query, or let work in the background rest.
+//! Calls with side effects on the engine: they cancel a query, or pause and resume background jobs.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{CallNode, Span};
@@ -39,7 +39,7 @@ impl Binder<'_> {
     ) -> EngineResult<Typed> {
         let mut texts = Vec::with_capacity(call.arguments.len());
         for argument in &call.arguments {
-            // One letter is a CHAR.
+            // A single letter is a CHAR.
             let value = self.expression(*argument, scope)?;
             let at = self.tree.span(*argument);
             let value = self.cast(value, SqlType::Varchar, CastMode::Implicit, at)?.constant;
@@ -67,7 +67,7 @@ impl Binder<'_> {
         self.action(action, Vec::new(), call.name.span)
     }
 
-    /// What pauses or resumes a table's job for good is what it takes to do so for a while.
+    /// Pausing or resuming a table's job requires the same permission as doing so permanently.
     fn switch_permission(&self, kind: &str, name: &str, is_paused: bool) -> Permission {
         let table = self.snapshot.table(name);
         let form =

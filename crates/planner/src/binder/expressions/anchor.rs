@@ -1,5 +1,5 @@
-//! ANCHOR of a named window: functions begin afresh where a period begins. Each partition's periods
-//! are numbered below the functions, whose partitions are then those of one period.
+//! ANCHOR of a named window: functions restart at the start of each period. Period numbers are
+//! computed first and added to PARTITION BY, so that each partition is one period.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// Numbers the periods of a partition; the operator of windows in time order knows it as well.
+/// Numbers the periods of a partition. The operator for windows in time order also implements it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PeriodNumber;
 
@@ -58,7 +58,7 @@ impl PartitionKernel for PeriodNumber {
     }
 }
 
-/// The first instant of the day around a timestamp, as a number.
+/// The start of the day that contains a timestamp, as a number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct DayBegin {
     pub(crate) days: ClockDays,
@@ -67,7 +67,7 @@ pub(crate) struct DayBegin {
 }
 
 impl DayBegin {
-    /// The day around an instant: its first instant, and that of the next one.
+    /// The day that contains a timestamp: its start, and the start of the next day.
     pub(crate) fn around(&self, at: i64) -> (i64, i64) {
         let (first, next) = self.days.around(at.div_euclid(self.per_second));
         (first.saturating_mul(self.per_second), next.saturating_mul(self.per_second))
@@ -104,7 +104,7 @@ impl ScalarUDFImpl for DayBegin {
 }
 
 impl Binder<'_> {
-    /// What tells the periods of a window apart: one more expression for its PARTITION BY.
+    /// The period number of a window, an additional expression for its PARTITION BY.
     pub(crate) fn anchored(
         &mut self,
         anchor: &Anchor,
@@ -175,7 +175,7 @@ impl Binder<'_> {
     }
 }
 
-/// A day that begins at a time of the clock.
+/// Days that start at a given wall-clock time.
 fn clock_days(time: &Name, zone: Option<&Name>) -> EngineResult<ClockDays> {
     let invalid = |message: String, at: Span| error::at(ErrorCode::InvalidValue, message, at);
     let digits = |text: &str| (text.len() == 2).then(|| text.parse::<u8>().ok()).flatten();

@@ -10,7 +10,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// Either of them.
+    /// Binds either form.
     pub(crate) fn array(
         &mut self,
         node: &Node,
@@ -66,7 +66,7 @@ impl Binder<'_> {
         }
         let mut arguments = self.expressions(&nodes, scope)?;
         let spans: Vec<Span> = nodes.iter().map(|node| self.tree.span(*node)).collect();
-        // Arrays of the catalog are text; a column of text is none.
+        // Arrays of the catalog are stored as text, but an ordinary text column is not an array.
         let [array, ..] = arguments.as_slice() else {
             return Err(EngineError::internal("no array"));
         };
@@ -89,14 +89,14 @@ impl Binder<'_> {
             .map_err(|error| located_call(error, position, &spans))?;
         let element = self.resolved_call(resolved, arguments, position, &spans)?;
         match of {
-            // Numbers of columns and objects are whole.
+            // Column numbers and OIDs are integers.
             Some(_) => self.cast(element, SqlType::Int, CastMode::Explicit, position),
             None => Ok(element),
         }
     }
 }
 
-/// What a column of the catalog is there; `None` for everything else.
+/// The catalog type of a catalog column; `None` for other values.
 pub(crate) fn catalog_type(value: &Typed, scope: &Scope<'_>) -> Option<CatalogType> {
     let Expr::Column(column) = &value.expr else { return None };
     scope.relation?.catalog_type(column)

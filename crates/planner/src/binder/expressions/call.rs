@@ -1,4 +1,4 @@
-//! Function calls: scalar functions, aggregates, and the few that the binder answers itself.
+//! Function calls: scalar functions, aggregates, and the few functions that the binder evaluates.
 
 use std::sync::Arc;
 
@@ -99,8 +99,8 @@ impl Binder<'_> {
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
     }
 
-    /// The arguments of a call with nothing else: what belongs to aggregates and to window
-    /// functions is refused.
+    /// The arguments of a plain call. Rejects clauses that belong to aggregates or window
+    /// functions.
     pub(crate) fn plain_arguments<'c>(&self, call: &'c CallNode) -> EngineResult<&'c [NodeId]> {
         let CallNode { name, arguments, distinct, order_by, filter, ignore_nulls, over } = call;
         if let Some(item) = order_by.first() {
@@ -122,7 +122,7 @@ impl Binder<'_> {
         error::at(ErrorCode::NotSupported, message, self.tree.span(item.expression))
     }
 
-    /// The query that an argument is.
+    /// The query passed as an argument, if it is one.
     fn query_of(&self, argument: NodeId) -> EngineResult<Option<NodeId>> {
         Ok(match self.node(argument)? {
             Node::Subquery { query } => Some(*query),
@@ -131,7 +131,7 @@ impl Binder<'_> {
         })
     }
 
-    /// `json_extract(…)` read as the type that a cast around it names.
+    /// `json_extract(…)` that returns the type of an enclosing cast.
     pub(crate) fn json_call(
         &mut self,
         call: &CallNode,
@@ -151,7 +151,7 @@ impl Binder<'_> {
         call.arguments.iter().map(|id| self.tree.span(*id)).collect()
     }
 
-    /// Functions whose answer the session knows.
+    /// Functions whose value the session provides.
     fn own_function(&self, name: &str, call: &CallNode) -> Option<Typed> {
         if !call.arguments.is_empty() {
             return None;
@@ -159,7 +159,7 @@ impl Binder<'_> {
         self.session_value(name)
     }
 
-    /// What the session knows under a name in lower case.
+    /// The session's value for a name in lower case.
     pub(crate) fn session_value(&self, name: &str) -> Option<Typed> {
         let now = || self.context.now();
         Some(match name {
@@ -195,7 +195,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The items of an array of the catalog, which is text.
+    /// Converts the items of a catalog array, which is stored as text.
     fn catalog_items(&mut self, items: Vec<Typed>, position: Span) -> EngineResult<Vec<Typed>> {
         let text = |item: Typed| {
             if !item.sql_type.is_integer() {
@@ -220,7 +220,7 @@ impl Binder<'_> {
                 call.name.span,
             ));
         }
-        // An aggregate is over the rows, whose columns a name of the list does not hide.
+        // Inside an aggregate, names refer to columns first, then to aliases of the list.
         let inner = Scope { windows: false, aliases_first: false, ..*scope };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
         let filter = self.aggregate_filter(call, &arguments, &inner)?;
@@ -251,7 +251,7 @@ impl Binder<'_> {
         let arguments =
             self.arguments_as(arguments, &resolved.argument_types, (call.name.span, &spans))?;
         let mut exprs: Vec<Expr> = arguments.into_iter().map(|argument| argument.expr).collect();
-        // DataFusion counts rows by counting a constant.
+        // `DataFusion` counts rows as the count of a constant.
         exprs.extend(exprs.is_empty().then(|| lit(1_i64)));
         let order = self.order_of_rows(&resolved, call, &inner)?;
         let function = AggregateFunction::new_udf(
@@ -272,8 +272,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The rows that an aggregate reads: those for which FILTER holds, and with IGNORE NULLS those
-    /// that have a value.
+    /// The filter of an aggregate: FILTER, and with IGNORE NULLS a non-null test of its value.
     fn aggregate_filter(
         &mut self,
         call: &CallNode,
@@ -295,12 +294,12 @@ impl Binder<'_> {
         Ok((!tests.is_empty()).then(|| Box::new(predicate::all(tests).expr)))
     }
 
-    /// What `string_agg` puts together for `json_agg`.
+    /// Arguments of `string_agg` that implement `json_agg`.
     fn json_items(&mut self, items: Vec<Typed>, at: Span) -> EngineResult<Vec<Typed>> {
         Ok(vec![self.scalar_call("json_item", items, at, &[])?, literal::text(", ")])
     }
 
-    /// An aggregate reads rows: no other aggregate, and no window function by its alias.
+    /// Rejects an aggregate over another aggregate, or over a window function by its alias.
     fn refuse_nested(
         &self,
         call: &CallNode,
@@ -320,7 +319,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The sum of lengths of time, which is that of their parts, or its part for each of them.
+    /// The sum or average of PERIODs, computed from the sums of their months, days and
+    /// microseconds.
     fn total_of_lengths(
         &mut self,
         call: &CallNode,
@@ -352,7 +352,7 @@ impl Binder<'_> {
         self.operator(BinaryOperator::Divide, total, Typed::computed(count, SqlType::Long), at)
     }
 
-    /// ORDER BY inside an aggregate, of one whose result depends on the order of rows.
+    /// The ORDER BY inside an aggregate, if its result depends on row order.
     fn order_of_rows(
         &mut self,
         resolved: &ResolvedAggregate,
@@ -380,7 +380,8 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// The arguments of an aggregate over time: beside a value alone the rows' own timestamp.
+    /// Adds the rows' designated timestamp to the arguments of a time-based aggregate that is
+    /// called with only a value.
     pub(crate) fn with_time(
         name: &str,
         mut arguments: Vec<Typed>,
@@ -422,8 +423,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The names and values of the row that the only argument of a function of JSON is: the alias
-    /// of a table, and no column.
+    /// The column names and values of a row, if the only argument of a JSON function is a table
+    /// alias and not a column.
     fn row_arguments(
         &mut self,
         call: &CallNode,
@@ -475,7 +476,7 @@ impl Binder<'_> {
     }
 }
 
-/// The day `distance` days from the one that holds `now`, as an INTERVAL whose ends belong to it.
+/// The day `distance` days from the day of `now`, as an INTERVAL that includes both ends.
 fn day(now: i64, distance: i64) -> Option<Typed> {
     let start = floor_to(now, MICROS_PER_DAY, 0) + distance * MICROS_PER_DAY;
     let ends = [start, start + MICROS_PER_DAY - 1];
@@ -488,8 +489,8 @@ fn day(now: i64, distance: i64) -> Option<Typed> {
     Some(Typed::literal(ScalarValue::Struct(Arc::new(value)), SqlType::Interval))
 }
 
-/// The aggregate by its name. The greatest of lengths of time is the one that is so by their order,
-/// which is not that of their months, days and microseconds.
+/// The aggregate to use for PERIODs. Their minimum and maximum follow the sort order of periods,
+/// not that of their months, days and microseconds.
 fn of_lengths<'n>(name: &'n str, arguments: &mut Vec<Typed>) -> &'n str {
     let [length] = arguments.as_slice() else { return name };
     if length.sql_type != SqlType::Period {
@@ -504,7 +505,8 @@ fn of_lengths<'n>(name: &'n str, arguments: &mut Vec<Typed>) -> &'n str {
     by
 }
 
-/// In standard SQL an aggregate whose columns are all of the query around is one of that query.
+/// Rejects an aggregate that reads only outer columns: in standard SQL it belongs to the outer
+/// query.
 fn refuse_outer<'e>(call: &CallNode, read: impl Iterator<Item = &'e Expr>) -> EngineResult<()> {
     let (mut reads_outer, mut reads_own) = (false, false);
     for expr in read {
@@ -523,8 +525,8 @@ fn refuse_outer<'e>(call: &CallNode, read: impl Iterator<Item = &'e Expr>) -> En
     Err(error::at(ErrorCode::NotSupported, message, call.name.span).with_hint(hint))
 }
 
-/// The aggregate and its arguments. Where the type of its result stays, arithmetic of INTs does not
-/// wrap before.
+/// Resolves the aggregate and its arguments. If the result type stays the same, INT arithmetic in
+/// the arguments is done in 64 bits so that it does not wrap.
 fn aggregate_over(
     name: &str,
     distinct: bool,
@@ -541,8 +543,8 @@ fn aggregate_over(
     }
 }
 
-/// The array of `PostgreSQL` that `array_agg` makes; arrays of numbers are ours, but those of its
-/// catalog.
+/// The `PostgreSQL` array type of an `array_agg` result. Numeric arrays are native, except those
+/// over the catalog.
 fn list_of(name: &str, items: &[Typed], scope: &Scope<'_>) -> Option<CatalogType> {
     let item = items.first().filter(|_| name == "array_agg")?;
     let is_catalog = scope.relation.is_some_and(pg_catalog::is_catalog);

@@ -41,7 +41,7 @@ impl Binder<'_> {
         for (value, _) in results.iter_mut().filter(|(value, _)| value.parameter.is_some()) {
             *value = self.settled(value.clone(), asked)?;
         }
-        // A parameter is no letter and no symbol: beside one it is text.
+        // A parameter is never a CHAR or SYMBOL: next to one it is text.
         let result_type = self.common_type(&results)?;
         let mut values = Vec::with_capacity(results.len());
         for (value, id) in results {
@@ -71,7 +71,7 @@ impl Binder<'_> {
         let has_length = results.iter().any(|(value, _)| value.sql_type == SqlType::Period);
         for (value, id) in results {
             if has_length && value.is_constant_text() {
-                // Beside lengths of time it is one.
+                // A constant string among PERIODs is a PERIOD.
                 continue;
             }
             common = unify::branches(common, value.sql_type).ok_or_else(|| {

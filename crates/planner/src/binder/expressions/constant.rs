@@ -1,4 +1,4 @@
-//! Values known while binding.
+//! Values known at bind time.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tidemark_types::EngineResult;
 use crate::binder::Binder;
 use crate::binder::state::scope::Scope;
 
-/// The value of an expression without columns.
+/// Evaluates an expression without columns.
 pub(crate) fn evaluate(expr: &Expr) -> Result<ScalarValue> {
     let physical = create_physical_expr(
         expr,
@@ -31,7 +31,7 @@ pub(crate) fn evaluate(expr: &Expr) -> Result<ScalarValue> {
     }
 }
 
-/// The cells of an expression without columns, for so many rows.
+/// Evaluates an expression without columns for `rows` rows.
 pub(crate) fn evaluate_rows(expr: &Expr, rows: usize) -> Result<ArrayRef> {
     let physical = create_physical_expr(
         expr,
@@ -44,7 +44,7 @@ pub(crate) fn evaluate_rows(expr: &Expr, rows: usize) -> Result<ArrayRef> {
     physical.evaluate(&batch)?.into_array(rows)
 }
 
-/// The integer a value holds, if it holds one.
+/// The value as an integer, if it is one.
 pub(crate) fn as_i64(value: &ScalarValue) -> Option<i64> {
     match value {
         ScalarValue::Int8(value) => value.map(i64::from),
@@ -58,7 +58,7 @@ pub(crate) fn as_i64(value: &ScalarValue) -> Option<i64> {
     }
 }
 
-/// The text a value holds, if it holds text.
+/// The value as a string, if it is one.
 pub(crate) fn as_text(value: &ScalarValue) -> Option<&str> {
     match value {
         ScalarValue::Utf8View(text) | ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) => {
@@ -70,7 +70,7 @@ pub(crate) fn as_text(value: &ScalarValue) -> Option<&str> {
 }
 
 impl Binder<'_> {
-    /// The value of an expression that names no column, if it has one while binding.
+    /// The value of an expression without columns, if known at bind time.
     pub(crate) fn constant(&mut self, id: NodeId) -> EngineResult<Option<ScalarValue>> {
         Ok(self.expression(id, &Scope::empty())?.constant)
     }

@@ -1,4 +1,4 @@
-//! `lastval` and `currval`: the numbers that columns of SERIAL and IDENTITY gave the rows of a
+//! `lastval` and `currval`: the sequence values that SERIAL and IDENTITY columns generated in the
 //! session.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::binder::expressions::registered::Registered;
 use crate::binder::{Binder, Typed};
 
 impl Binder<'_> {
-    /// A call of one of the two; `None` for every other name.
+    /// A call of either function; `None` for other names.
     pub(crate) fn drawn_call(
         &mut self,
         name: &str,
@@ -34,7 +34,7 @@ impl Binder<'_> {
         };
         let mut exprs = Vec::with_capacity(1);
         for argument in arguments.iter().cloned() {
-            // `'t_id_seq'::regclass` is a number by now.
+            // `'t_id_seq'::regclass` is already converted to a number.
             let text = if argument.sql_type.is_integer() {
                 self.registered_name(argument, Registered::Class, at)?
             } else {
@@ -55,7 +55,7 @@ impl Binder<'_> {
     }
 }
 
-/// The last number of a sequence.
+/// The last value of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Number {
     sequence: String,
@@ -73,13 +73,13 @@ impl Number {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Drawn {
     name: &'static str,
-    /// In the order in which they were drawn.
+    /// In the order in which they were generated.
     numbers: Arc<[Number]>,
     signature: Signature,
 }
 
 impl Drawn {
-    /// The number of the sequence that a text names: `t_id_seq`, `public."t_id_seq"`.
+    /// The last value of a named sequence: `t_id_seq`, `public."t_id_seq"`.
     fn current(&self, text: &str) -> Result<i64> {
         let name = text.rsplit('.').next().unwrap_or_default().trim_matches('"');
         let found = self.numbers.iter().find(|one| identifier::same(&one.sequence, name));

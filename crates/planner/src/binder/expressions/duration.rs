@@ -1,4 +1,4 @@
-//! Spans of time as a count and a unit: `15m`, `h`.
+//! Durations as a count and a unit: `15m`, `h`.
 
 use tidemark_ast::{Node, NodeId, Span};
 use tidemark_operators::StepUnit;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps() {
+    fn steps_have_a_count_and_a_unit() {
         let step = |text: &str| parse_step(text, Span::default()).ok();
         assert_eq!(step("15m"), Some((15, StepUnit::Minute)));
         assert_eq!(step("M"), Some((1, StepUnit::Month)));

@@ -1,4 +1,4 @@
-//! Expressions: from nodes to typed `DataFusion` expressions.
+//! Converts nodes to typed `DataFusion` expressions.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -66,7 +66,7 @@ impl Binder<'_> {
             }
             Node::Call(call) => self.call(call, position, scope),
             Node::Subquery { query } => self.scalar_query(*query, scope),
-            // The query that is the value of a variable.
+            // A query as the value of a variable.
             Node::Query { .. } => self.scalar_query(id, scope),
             Node::Exists { query } => self.exists(*query, scope),
             Node::Array { .. } | Node::Index { .. } => self.array(node, position, scope),
@@ -79,7 +79,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An operand that becomes text: what `name::regclass` made a number of is its name again.
+    /// An operand that is cast to text: `name::regclass` yields the name again, not the OID.
     fn as_named(&mut self, operand: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
         let value = self.expression(operand, scope)?;
         match self.node(operand)? {
@@ -122,7 +122,8 @@ impl Binder<'_> {
             return self.cast(operand, SqlType::String, CastMode::Explicit, position);
         }
         let to = Self::cast_type(type_name, double_colon);
-        // The peer has no AT TIME ZONE: who writes it means the day, as `PostgreSQL` does.
+        // QuestDB has no AT TIME ZONE. A cast of its result to DATE yields the day, as in
+        // `PostgreSQL`.
         let is_day = matches!(to, Ok(SqlType::Date))
             && matches!(self.node(operand)?, Node::Call(call) if is_zone_call(call));
         let operand = match (self.node(operand)?, &to) {
@@ -132,11 +133,11 @@ impl Binder<'_> {
         };
         let operand =
             if is_day { self.scalar_call("date", vec![operand], at, &[])? } else { operand };
-        // The catalog names its functions without their schema.
+        // Function names in the catalog have no schema.
         let operand = match operand.constant.as_ref().and_then(constant::as_text) {
             Some(name) if is_function_type(type_name) => {
                 let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-                // A function's arguments tell it apart from others of its name.
+                // The argument list only distinguishes overloads.
                 literal::text(name.split('(').next().unwrap_or(name))
             }
             _ => operand,
@@ -150,7 +151,7 @@ impl Binder<'_> {
             None => CastMode::Explicit,
         };
         let was_marked = catalog_type(&operand, scope).is_some();
-        // The error of a constant that does not convert is where it is written.
+        // The error for a constant that does not convert is reported at the constant.
         let typed = self.cast_at(operand, to?, mode, (position, at));
         let mut typed = typed.map_err(|failure| match failure.code {
             ErrorCode::InvalidValue => failure.at(error::span(at)),
@@ -192,22 +193,23 @@ impl Binder<'_> {
             (Err(failure), Some(alias)) if failure.code == ErrorCode::ColumnNotFound => {
                 Ok(alias.value.clone())
             }
-            // A name that means too much here, or what is gone, means nothing further out.
+            // An ambiguous name or a dropped column is an error; outer scopes are not searched for
+            // it.
             (Err(failure), _) if !is_unknown(&failure) => Err(failure),
             (Err(failure), _) => match (self.outer_column(path)?, path) {
                 (Some(outer), _) => Ok(outer),
-                // The standard writes these without parentheses.
+                // Standard SQL writes these functions without parentheses.
                 (None, [name]) if !name.quoted && is_session_word(&name.text) => {
                     self.session_value(&name.text.to_ascii_lowercase()).ok_or(failure)
                 }
                 (None, [.., name]) if name.text.eq_ignore_ascii_case("tableoid") => {
                     scope.relation.and_then(oid_of_table).ok_or(failure)
                 }
-                // Not a number is the null of doubles, unless a column is called so.
+                // NaN is the null of DOUBLE, unless a column has this name.
                 (None, [name]) if !name.quoted && name.text.eq_ignore_ascii_case("nan") => {
                     Ok(Typed::literal(ScalarValue::Float64(None), SqlType::Double))
                 }
-                // `SELECT count FROM t`, `SELECT build`: a list may leave the parentheses out.
+                // `SELECT count FROM t`, `SELECT build`: parentheses are optional in a select list.
                 (None, [name]) if !name.quoted && scope.aggregates => {
                     self.call(&bare_call(name), name.span, scope).map_err(|_| failure)
                 }
@@ -271,13 +273,13 @@ impl Binder<'_> {
             && of_times
             && (self.reads_clock(left) || self.reads_clock(right));
         if is_distance {
-            // The distance of two instants is a time only where both are written down.
+            // The difference of two timestamps is LONG if an operand depends on the current time.
             return self.cast(bound, SqlType::Long, CastMode::Explicit, position);
         }
         Ok(bound)
     }
 
-    /// Whether an expression is the time of the statement, or computed from it.
+    /// Whether an expression reads the current time.
     fn reads_clock(&self, id: NodeId) -> bool {
         match self.tree.get(id) {
             Some(Node::Call(call)) => {
@@ -294,13 +296,13 @@ impl Binder<'_> {
         }
     }
 
-    /// The type a cast names. `::float` is DOUBLE, as `PostgreSQL` has it.
+    /// The target type of a cast. `::float` is DOUBLE, as in `PostgreSQL`.
     fn cast_type(type_name: &TypeName, double_colon: bool) -> EngineResult<SqlType> {
         let plain = type_name.arguments.is_empty() && type_name.dimensions == 0;
         match type_name.name.to_ascii_lowercase().as_str() {
             "float" if double_colon && plain => return Ok(SqlType::Double),
             "numeric" if double_colon && plain => return Ok(SqlType::Decimal(76, 38)),
-            // Types of the catalog: numbers and names of objects.
+            // Catalog types: OIDs and names of objects.
             "oid" if plain => return Ok(SqlType::Int),
             "name" if plain => return Ok(SqlType::String),
             _ if plain && is_function_type(type_name) => return Ok(SqlType::String),
@@ -315,7 +317,8 @@ impl Binder<'_> {
         })
     }
 
-    /// The type a name means. INTERVAL is that of `PostgreSQL`: no value is written as two times.
+    /// The type with this name. INTERVAL means `PostgreSQL`'s: QuestDB's INTERVAL, a pair of
+    /// timestamps, has no literals.
     pub(crate) fn type_name(type_name: &TypeName) -> EngineResult<SqlType> {
         let TypeName { name, arguments, dimensions, span } = type_name;
         match SqlType::parse(name, arguments, *dimensions) {
@@ -329,7 +332,7 @@ impl Binder<'_> {
     }
 }
 
-/// A time in the digits of a second that `timestamp(n)` keeps.
+/// Rounds a timestamp to the fractional digits of `timestamp(n)`.
 fn rounded(typed: Typed, type_name: &TypeName) -> Typed {
     let digits = type_name.arguments.first().and_then(|digits| digits.parse().ok());
     let (Some(digits), true) = (digits, typed.sql_type.is_timestamp()) else { return typed };
@@ -338,14 +341,14 @@ fn rounded(typed: Typed, type_name: &TypeName) -> Typed {
     if is_known { rounded.folded() } else { rounded }
 }
 
-/// Whether values of a type are functions of the catalog.
+/// Whether a type's values are functions of the catalog.
 fn is_function_type(type_name: &TypeName) -> bool {
     let name = type_name.name.to_ascii_lowercase();
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(&name);
     matches!(plain, "regproc" | "regprocedure" | "regoper" | "regoperator")
 }
 
-/// An array of DOUBLE as one of `PostgreSQL`'s arrays.
+/// Converts a DOUBLE array to a `PostgreSQL` array in text form.
 fn array_as_text(
     operand: Typed,
     dimensions: u8,
@@ -368,7 +371,8 @@ fn array_as_text(
     Ok(if is_constant { text.folded() } else { text })
 }
 
-/// The arrays of `PostgreSQL` that are text here, as a cast names them and as clients see them.
+/// The `PostgreSQL` array types that are stored as text: from the name in a cast to the name shown
+/// to clients.
 fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
     if type_name.dimensions != 1 {
         return None;
@@ -398,7 +402,7 @@ fn is_zone_call(call: &CallNode) -> bool {
     call.name.text.eq_ignore_ascii_case("timezone")
 }
 
-/// Whether a cast of this call says what type the call reads.
+/// Whether a cast around this call determines the type it returns.
 fn is_json_call(call: &CallNode) -> bool {
     call.over.is_none() && call.name.text.eq_ignore_ascii_case("json_extract")
 }
@@ -415,8 +419,8 @@ fn bare_call(name: &Name) -> CallNode {
     }
 }
 
-/// The number of the table that rows are of: null for the catalog's, which is asked for it to find
-/// comments. `None` for what is not one table.
+/// The OID of the table that rows come from; null for catalog tables, where clients use it to look
+/// up comments. `None` if the rows do not come from a single table.
 fn oid_of_table(relation: &Relation) -> Option<Typed> {
     let oid = relation.base.as_ref().map(|base| table_oid(base.table.schema()));
     let is_known = oid.is_some() || is_catalog(relation);

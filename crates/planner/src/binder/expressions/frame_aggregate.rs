@@ -10,16 +10,16 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature, WindowFunctionDefinition,
 };
 
-/// The aggregate over frames.
+/// The aggregate as a window function over frames.
 pub(crate) fn over_frames(aggregate: Arc<AggregateUDF>) -> WindowFunctionDefinition {
     let aggregate = AggregateUDF::new_from_impl(FrameAggregate(aggregate));
     WindowFunctionDefinition::AggregateUDF(Arc::new(aggregate))
 }
 
-/// An aggregate that claims no order of its results.
+/// An aggregate that does not declare an order of its results.
 ///
-/// `DataFusion` takes a count over a frame that moves for ascending, and drops an ORDER BY of it;
-/// so with the greatest value of descending ones. The trait's own answer is that nothing is known.
+/// `DataFusion` assumes that a count over a moving frame is ascending and removes an ORDER BY on
+/// it; likewise for the maximum of descending values. The trait's default declares no order.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FrameAggregate(Arc<AggregateUDF>);
 

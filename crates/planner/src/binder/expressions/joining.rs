@@ -1,6 +1,6 @@
-//! `a.x = b.y` in WHERE joins two sources, or a sub-query with the rows around it, as it does in
-//! ON: by keys, and these are equal exactly. Elsewhere two DOUBLEs are equal within a tolerance,
-//! and a text is looked for in a symbol's dictionary, neither of which is a key.
+//! `a.x = b.y` in WHERE joins two sources, or a sub-query with its outer rows, by keys as in ON,
+//! and keys must be exactly equal. Elsewhere, two DOUBLEs are equal within a tolerance, and a
+//! string is looked up in a symbol's dictionary; neither works as a key.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, binary_expr};
@@ -11,16 +11,16 @@ use tidemark_types::{SYMBOL_EQUAL, SqlType};
 use crate::binder::Typed;
 use crate::binder::state::scope::Relation;
 
-/// Where the columns of an expression come from.
+/// The source of an expression's columns.
 #[derive(PartialEq)]
 enum Origin<'r> {
-    /// The source of this name.
+    /// The source with this name.
     Source(&'r str),
-    /// The rows around a sub-query.
+    /// The outer rows of a sub-query.
     Around,
 }
 
-/// A term of WHERE, over these rows.
+/// A condition of WHERE over these rows; an equality of two sources becomes a join key.
 pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
     let Expr::ScalarFunction(call) = &term.expr else { return term };
     let joined = sides(call).filter(|[one, other]| {
@@ -35,7 +35,7 @@ pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
     }
 }
 
-/// What is equal, as keys of one type.
+/// The operands of an equality, as keys of one type.
 fn sides(call: &ScalarFunction) -> Option<[Expr; 2]> {
     let [one, other] = &call.args[..] else { return None };
     let is_doubles = |(name, operator)| operator == Operator::Eq && name == call.name();
@@ -50,7 +50,7 @@ fn sides(call: &ScalarFunction) -> Option<[Expr; 2]> {
     Some([one, other.clone()])
 }
 
-/// Where all columns of an expression come from; `None`: it has none, or has them of several.
+/// The source of all columns of an expression; `None` if it has no columns or several sources.
 fn origin<'r>(expr: &Expr, rows: &'r Relation) -> Option<Origin<'r>> {
     let (mut origin, mut is_one) = (None, true);
     let walked = expr.apply(|node| {

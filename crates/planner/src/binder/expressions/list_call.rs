@@ -1,6 +1,6 @@
-//! Functions of rows in the select list: `unnest(array)`, `generate_subscripts(array, 1)`,
-//! `generate_series(1, n)`. Each row
-//! of the sources comes once for each element; several functions go side by side.
+//! Set-returning functions in the select list: `unnest(array)`, `generate_subscripts(array, 1)`,
+//! `generate_series(1, n)`. Each source row is repeated for each element. Several such functions
+//! advance in parallel.
 
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::{Expr, lit};
@@ -17,7 +17,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// A call of such a function; `None` for every other, and where no list is being bound.
+    /// A call of such a function; `None` for other functions and outside a select list.
     pub(crate) fn list_call(
         &mut self,
         name: &str,
@@ -47,7 +47,7 @@ impl Binder<'_> {
             }
         };
         let array = self.expression(*array, scope)?;
-        // Arrays of numbers in the catalog are arrays of integers.
+        // Numeric arrays in the catalog contain integers.
         let whole = array.sql_type == SqlType::DoubleArray(1)
             && scope.relation.is_some_and(pg_catalog::is_catalog);
         let first = i64::from(!catalog_type(&array, scope).is_some_and(CatalogType::is_vector));
@@ -57,7 +57,8 @@ impl Binder<'_> {
         }
         let number = self.list_rows.as_ref().map(ListRows::number).unwrap_or_default();
         let number = Expr::Column(Column::new_unqualified(number));
-        // What is expanded is numbered from 1, wherever its array begins.
+        // `_pg_expandarray` numbers elements from 1 for any array; the subscripts of vectors start
+        // at 0.
         let shifts = first == 0 && plain != "_pg_expandarray";
         let number = if shifts { number - lit(1_i64) } else { number };
         let number = Typed::computed(number, SqlType::Long);
@@ -72,7 +73,7 @@ impl Binder<'_> {
         }))
     }
 
-    /// Refuses every dimension of `generate_subscripts` but the first one.
+    /// Rejects `generate_subscripts` for dimensions other than the first.
     pub(crate) fn must_be_first(&mut self, dimension: NodeId) -> EngineResult<()> {
         let one = ScalarValue::Int64(Some(1));
         let found = self.demanded(dimension, SqlType::Long, one)?.constant;
@@ -83,7 +84,7 @@ impl Binder<'_> {
         Err(error::not_supported(what, self.tree.span(dimension)))
     }
 
-    /// Notes an array, and returns its elements.
+    /// Registers an array for expansion and returns its element column.
     fn element_of(&mut self, array: Typed, call: &CallNode) -> EngineResult<Typed> {
         let at = call.name.span;
         let (array, item, raw) = match array.sql_type {
@@ -105,7 +106,7 @@ impl Binder<'_> {
         Ok(Typed::computed(self.list_element(array.expr, item, at)?, raw))
     }
 
-    /// Notes what is taken apart, and returns the column of its elements.
+    /// Registers a value for expansion and returns its element column.
     pub(crate) fn list_element(
         &mut self,
         whole: Expr,

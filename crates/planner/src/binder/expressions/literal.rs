@@ -1,4 +1,4 @@
-//! Literals to typed values.
+//! Converts literals to typed values.
 
 use arrow::datatypes::i256;
 use datafusion::common::ScalarValue;
@@ -7,7 +7,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::{Typed, error};
 
-/// The value of a literal node; `None` for every other kind of node.
+/// The value of a literal node; `None` for other nodes.
 pub(crate) fn literal(node: &Node, position: Span) -> EngineResult<Option<Typed>> {
     Ok(Some(match node {
         Node::Null => Typed::null(),
@@ -22,7 +22,7 @@ pub(crate) fn literal(node: &Node, position: Span) -> EngineResult<Option<Typed>
     }))
 }
 
-/// An integer takes the narrowest of INT, LONG and DOUBLE.
+/// An integer literal has the narrowest type of INT, LONG and DOUBLE.
 pub(crate) fn integer(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.replace('_', "");
     let (digits, long) = match digits.strip_suffix(['L', 'l']) {
@@ -44,7 +44,7 @@ pub(crate) fn integer(text: &str, position: Span) -> EngineResult<Typed> {
     }
 }
 
-/// A floating literal is DOUBLE unless it ends in `f`.
+/// A floating-point literal is DOUBLE unless it ends in `f`.
 pub(crate) fn floating(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.replace('_', "");
     if let Some(digits) = digits.strip_suffix(['f', 'F']) {
@@ -69,10 +69,10 @@ fn out_of_range(text: &str, of: SqlType, position: Span) -> EngineError {
     error::at(ErrorCode::InvalidValue, message, position)
 }
 
-/// Digits of a DECIMAL.
+/// Maximum number of digits of a DECIMAL.
 const MAX_DECIMAL_DIGITS: usize = 76;
 
-/// `1.50m`: the precision and scale are those of the digits written.
+/// `1.50m`: precision and scale follow from the digits as written.
 pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.trim_end_matches(['m', 'M']).replace('_', "");
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
@@ -99,7 +99,7 @@ pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     Ok(Typed::literal(scalar, SqlType::Decimal(precision, scale)))
 }
 
-/// One character is CHAR, everything else STRING.
+/// A single character is CHAR, any other string STRING.
 pub(crate) fn string(value: &str) -> Typed {
     let mut units = value.encode_utf16();
     match (units.next(), units.next()) {
@@ -110,12 +110,12 @@ pub(crate) fn string(value: &str) -> Typed {
     }
 }
 
-/// A LONG.
+/// A LONG literal.
 pub(crate) fn long(value: i64) -> Typed {
     Typed::literal(ScalarValue::Int64(Some(value)), SqlType::Long)
 }
 
-/// Text as STRING, whatever its length.
+/// A STRING literal of any length.
 pub(crate) fn text(value: &str) -> Typed {
     Typed::literal(ScalarValue::Utf8View(Some(value.to_owned())), SqlType::String)
 }
@@ -135,7 +135,7 @@ fn long256(text: &str, position: Span) -> EngineResult<Typed> {
     Ok(Typed::literal(ScalarValue::FixedSizeBinary(32, Some(bytes)), SqlType::Long256))
 }
 
-/// `#u33d` (5 bits a character), `#u33d/18`, `##0110`.
+/// `#u33d` (5 bits per character), `#u33d/18`, `##0110`.
 fn geohash(text: &str, position: Span) -> EngineResult<Typed> {
     const ALPHABET: &str = "0123456789bcdefghjkmnpqrstuvwxyz";
     let mut value: i64 = 0;
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_take_the_narrowest_type() {
+    fn integers_get_the_narrowest_type() {
         let of = |text: &str| integer(text, Span::default()).map(|typed| typed.sql_type);
         assert_eq!(of("17"), Ok(SqlType::Int));
         assert_eq!(of("1_000_000"), Ok(SqlType::Int));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_text_of_one_unit_is_a_char() {
+    fn single_character_string_is_a_char() {
         assert_eq!(string("a").sql_type, SqlType::Char);
         assert_eq!(string("").sql_type, SqlType::String);
         assert_eq!(string("ab").sql_type, SqlType::String);

@@ -10,7 +10,7 @@ use crate::binder::state::work;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// `operand BETWEEN low AND high`: bounds in either order, false beside a null.
+    /// `operand BETWEEN low AND high`: bounds in either order, false if a value is null.
     pub(crate) fn between(
         &mut self,
         operand: NodeId,
@@ -49,16 +49,16 @@ impl Binder<'_> {
             self.operator(from, operand.clone(), low.clone(), position)?,
             self.operator(to, operand.clone(), high.clone(), position)?,
         ];
-        // `>=` and `<=` hold between two nulls; BETWEEN does not.
+        // `>=` and `<=` are true for two nulls; BETWEEN is not.
         if low.constant.is_none() && high.constant.is_none() {
-            // A parameter has its type and its value by now.
+            // By now a parameter has its type and value.
             let operand = self.settled(operand.clone(), operand.sql_type)?;
             parts.push(predicate::is_null(operand, true));
         }
         Ok(predicate::all(parts))
     }
 
-    /// `operand IN (…)`, and `ts IN 'interval text'`, with parentheses or without.
+    /// `operand IN (…)`, and `ts IN 'interval'` with or without parentheses.
     pub(crate) fn in_list(
         &mut self,
         operand: NodeId,
@@ -73,7 +73,7 @@ impl Binder<'_> {
             && self.is_interval_parameter(*item)?
             && self.context.parameter_values.is_none()
         {
-            // Described only: which rows it means its value says.
+            // The statement is only described: the parameter's value will determine the ranges.
             return Ok(Typed::computed(operand_typed.expr.is_not_null(), SqlType::Boolean));
         }
         if is_time && let Some(ranges) = self.interval_item(items, operand_typed.sql_type)? {
@@ -90,7 +90,6 @@ impl Binder<'_> {
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
             let typed = self.expression(*item, scope)?;
-            // A single character beside text is text.
             bound.push((typed, *item));
         }
         self.membership(&operand_typed, bound, position)
@@ -116,7 +115,8 @@ impl Binder<'_> {
             };
             let is_number = operand.sql_type.is_integer() || operand.sql_type.is_floating();
             if is_number && item_type.is_text() && item.constant.is_some() {
-                // A text that is no number would otherwise be an error of one row, or of none.
+                // Otherwise a non-numeric string would fail only at a row that is compared with it,
+                // or never.
                 let at = self.tree.span(id);
                 let number = self.cast(item.clone(), SqlType::Double, CastMode::Constant, at)?;
                 if !item.is_null_constant() && number.is_null_constant() {
@@ -132,7 +132,7 @@ impl Binder<'_> {
         Ok(predicate::any(tests))
     }
 
-    /// Whether a time lies in an interval that rows or parameters decide; its end belongs to it.
+    /// Whether a timestamp is in an interval known only at run time; both ends are included.
     fn in_interval(
         &mut self,
         operand: &Typed,
@@ -144,8 +144,8 @@ impl Binder<'_> {
         self.inside(operand, &start, &end, position)
     }
 
-    /// The ranges of `ts IN 'text'` and `ts IN interval`; `None` for a list of points. One text is
-    /// an interval in parentheses, too.
+    /// The ranges of `ts IN 'interval'` and `ts IN interval`; `None` for a list of timestamps. A
+    /// single string in parentheses is an interval too.
     pub(crate) fn interval_item(
         &mut self,
         items: &[NodeId],
@@ -184,13 +184,13 @@ impl Binder<'_> {
         Ok(None)
     }
 
-    /// Whether the item is an array: a list of points in time.
+    /// Whether the item is an array parameter, which is a list of timestamps.
     pub(crate) fn is_array_parameter(&self, item: NodeId) -> EngineResult<bool> {
         let index = self.parameter_at(item)?;
         Ok(index.is_some_and(|index| self.parameters.is_array(index)))
     }
 
-    /// Whether `ts IN $1` says with a text which ranges of time it means.
+    /// Whether the parameter in `ts IN $1` is a string that specifies time ranges.
     fn is_interval_parameter(&mut self, item: NodeId) -> EngineResult<bool> {
         let index = self.parameter_at(item)?;
         Ok(index.is_some_and(|index| self.parameters.is_text(index)))

@@ -1,5 +1,5 @@
-//! Exponential moving averages: `avg(x, 'alpha' | 'period' | unit, n [, volume]) OVER (…)`.
-//! Nulls are skipped: their rows repeat the average so far.
+//! Exponential moving averages: `avg(x, 'alpha' | 'period' | unit, n [, volume]) OVER (…)`. Rows
+//! with a null value repeat the previous average.
 
 use std::sync::Arc;
 
@@ -19,12 +19,13 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// How much a row weighs against the average so far. Numbers are kept as bits, to be compared.
+/// The weight of a row relative to the average so far. Floats are stored as bits so that the enum
+/// is comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Smoothing {
-    /// The same share for every row.
+    /// The same weight for each row.
     Share(u64),
-    /// A share that grows with the time since the row before, by this time constant.
+    /// A weight that grows with the time since the previous row, with this time constant.
     Decay(u64),
 }
 
@@ -38,7 +39,7 @@ impl Smoothing {
 }
 
 impl PartitionKernel for Smoothing {
-    /// A value and a volume in DOUBLE, and their instant in LONG.
+    /// A value and a volume as DOUBLE, and their timestamp as LONG.
     const ARGUMENTS: usize = 3;
 
     fn name(&self) -> &'static str {
@@ -54,7 +55,7 @@ impl PartitionKernel for Smoothing {
         let volumes = arguments[1].as_primitive::<Float64Type>();
         let instants = arguments[2].as_primitive::<Int64Type>();
         let mut averages = Vec::with_capacity(rows);
-        // Weighted sum, sum of weights, instant of the row they were last changed by.
+        // Weighted sum, sum of weights, and timestamp of the last row that changed them.
         let mut state: Option<(f64, f64, i64)> = None;
         for row in 0..rows {
             if values.is_valid(row) && volumes.is_valid(row) && volumes.value(row) > 0.0 {
@@ -159,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn nulls_repeat_the_average_so_far() {
+    fn null_rows_repeat_the_previous_average() {
         let half = Smoothing::Share(0.5_f64.to_bits());
         let rows = [(None, 1.0, 0), (Some(1.0), 1.0, 1), (None, 1.0, 2), (Some(4.0), 1.0, 3)];
         assert_eq!(averages(half, &rows), [None, Some(1.0), Some(1.0), Some(2.5)]);
     }
 
     #[test]
-    fn volumes_weigh_and_time_fades() {
+    fn averages_are_weighted_by_volume_and_decay_with_time() {
         let half = Smoothing::Share(0.5_f64.to_bits());
         let weighed = averages(half, &[(Some(1.0), 1.0, 0), (Some(2.0), 2.0, 1)]);
         assert_eq!(weighed, [Some(1.0), Some(2.5 / 1.5)]);

@@ -1,5 +1,5 @@
-//! `lag` and `lead` with IGNORE NULLS over whole partitions, in any order. The library's lose
-//! values when they look ahead over nulls.
+//! `lag` and `lead` with IGNORE NULLS over whole partitions in any order. `DataFusion`'s versions
+//! lose values when they look ahead over nulls.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use tidemark_types::account;
 
 use crate::binder::expressions::partition_kernel::{PartitionKernel, over_partitions};
 
-/// Rows between two checks whether the query may continue.
+/// Number of rows between cancellation checks.
 const ROWS_BETWEEN_CHECKS: usize = 16 * 1024;
 
-/// The value of another row among those with a value.
+/// The value of a preceding or following row, counting only rows with a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Neighbour {
     is_ahead: bool,
     returns: DataType,
 }
 
-/// `lead`, or `lag`, of values of this type, null values left out.
+/// `lead` or `lag` over values of this type, skipping nulls.
 pub(crate) fn not_null_neighbour(is_ahead: bool, returns: DataType) -> Arc<WindowUDF> {
     over_partitions(Neighbour { is_ahead, returns })
 }
 
 impl PartitionKernel for Neighbour {
-    /// The value, the distance in rows with a value, and the value where there is no such row.
+    /// The value, the distance in rows with a value, and the default if no such row exists.
     const ARGUMENTS: usize = 3;
 
     fn name(&self) -> &'static str {
@@ -68,7 +68,7 @@ impl PartitionKernel for Neighbour {
     }
 }
 
-/// An index moved by a distance; `None` before the first.
+/// The index moved by a distance; `None` if negative.
 fn index_at(index: usize, distance: i64) -> Option<usize> {
     usize::try_from(i64::try_from(index).ok()?.checked_add(distance)?).ok()
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_distance_counts_rows_with_a_value() {
+    fn distances_count_only_non_null_rows() {
         let cells = [Some(1), None, Some(2), None, None, Some(3), Some(4), None];
         let values: ArrayRef = Arc::new(Int64Array::from(cells.to_vec()));
         let defaults: ArrayRef = Arc::new(Int64Array::from(vec![-1; cells.len()]));

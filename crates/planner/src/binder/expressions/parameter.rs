@@ -1,5 +1,5 @@
-//! `$1` as an expression: of the type that it has or that its use asks for, and with its value
-//! where it is known.
+//! `$1` as an expression, with its own type or the one its context requires, and its value if
+//! known.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Placeholder;
@@ -14,7 +14,7 @@ use crate::binder::expressions::constant;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// `$index` before its type is known.
+    /// `$index` before its type is inferred.
     pub(crate) fn parameter(&mut self, index: u32, position: Span) -> EngineResult<Typed> {
         self.parameter_uses.met += 1;
         let given = self.context.parameter_values.as_ref().map(Vec::len);
@@ -37,7 +37,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The same expression; if it is a parameter whose type is open, as one of this type.
+    /// Gives an untyped parameter this type; returns any other expression unchanged.
     pub(crate) fn settled(&mut self, typed: Typed, wanted: SqlType) -> EngineResult<Typed> {
         let Some(index) = typed.parameter else { return Ok(typed) };
         let Expr::Negative(inner) = typed.expr else {
@@ -51,8 +51,8 @@ impl Binder<'_> {
         self.prefix_operator(UnaryOperator::Minus, operand, Span::default())
     }
 
-    /// An open parameter of a cast to an integer, as the value that was sent: the cast cuts what an
-    /// INSERT refuses. Before there are values it has the type of the cast.
+    /// An untyped parameter that is cast to an integer, as the value that was sent: the cast
+    /// truncates values that INSERT rejects. Until values are known, it has the type of the cast.
     pub(crate) fn sent_integer(&mut self, typed: Typed, to: SqlType) -> Typed {
         let Some(index) = typed.parameter.filter(|_| to.is_integer()) else { return typed };
         let is_plain = matches!(typed.expr, Expr::Placeholder(_));
@@ -62,7 +62,7 @@ impl Binder<'_> {
             return typed;
         };
         let (scalar, sql_type) = match value {
-            // A text that is no integer is refused as the value of an integer.
+            // A string that is not an integer is rejected later as an invalid integer.
             ParameterValue::Text(text) => match text.parse() {
                 Ok(number) => (ScalarValue::Int64(Some(number)), SqlType::Long),
                 Err(_) => return typed,
@@ -85,7 +85,7 @@ impl Binder<'_> {
         value.is_none_or(|value| matches!(value, ParameterValue::Null))
     }
 
-    /// The parameter that a node is, or that is the value of its variable.
+    /// The parameter in a node or in the value of its variable, if any.
     pub(crate) fn parameter_at(&self, id: NodeId) -> EngineResult<Option<u32>> {
         let id = match self.node(id)? {
             Node::Variable { name } => self.variable_value(name).map_or(id, |value| value.node),
@@ -97,7 +97,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The items of a parameter that was sent as an array.
+    /// The items of a parameter sent as an array.
     pub(crate) fn items_sent(&mut self, index: u32) -> Option<ParameterItems> {
         let place = (index as usize).saturating_sub(1);
         let values = self.context.parameter_values.as_ref()?;
@@ -106,12 +106,12 @@ impl Binder<'_> {
         Some(items.clone())
     }
 
-    /// Whether a parameter is an array, or may become one.
+    /// Whether a parameter is an array or can become one.
     pub(crate) fn takes_array(&mut self, index: u32) -> bool {
         self.parameters.is_array(index) || self.parameters.slot(index).is_none()
     }
 
-    /// A parameter whose type is open as an array of `PostgreSQL`, which is text.
+    /// Gives an untyped parameter a `PostgreSQL` array type, which is stored as text.
     pub(crate) fn settled_array(
         &mut self,
         typed: Typed,
@@ -151,7 +151,7 @@ impl Binder<'_> {
         };
         let is_text = literal.sql_type.is_text();
         match self.cast(literal.clone(), sql_type, CastMode::Insert, Span::default()) {
-            // Not converted by itself: as if it had come as text.
+            // No direct conversion: convert its string form instead.
             Err(failure) if failure.code == ErrorCode::TypeMismatch && !is_text => {
                 let explicit = CastMode::Explicit;
                 let text = self.cast(literal, SqlType::Varchar, explicit, Span::default())?;
@@ -162,8 +162,8 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a text is a number of microseconds, or of the smallest units of another type of time:
-/// clients that declare no types send numbers as text. A year alone is none.
+/// Whether a string is an epoch value in microseconds, or in the unit of another time type: clients
+/// that declare no types send numbers as text. A year alone is too short to count.
 pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
     const MIN_DIGITS: usize = 10;
     let is_time = sql_type.is_timestamp() || sql_type == SqlType::Date;
@@ -173,7 +173,7 @@ pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
     })
 }
 
-/// The value as a constant of its own type; a null is one of text.
+/// The value as a constant of its own type; null is a text null.
 pub(crate) fn scalar_of(value: &ParameterValue<'_>) -> ScalarValue {
     match value {
         ParameterValue::Null => ScalarValue::Utf8View(None),
@@ -191,7 +191,7 @@ pub(crate) fn scalar_of(value: &ParameterValue<'_>) -> ScalarValue {
     }
 }
 
-/// The error for a parameter that has no value; the reference gives it no place.
+/// The error for a parameter without a value; as in QuestDB, it has no position.
 pub(crate) fn not_provided() -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, "bind variable service is not provided")
 }

@@ -1,6 +1,6 @@
-//! Window functions over the rows of a partition in the order of time: `interpolate(x)` fills nulls
-//! on the line between the values around them, `lttb(x, n)` says of each row whether it is among
-//! the n that show the shape of the curve best (largest triangle three buckets).
+//! Window functions over a partition in time order. `interpolate(x)` fills nulls linearly between
+//! the neighbouring values. `lttb(x, n)` returns whether a row is among the n rows that best
+//! preserve the shape of the curve (largest triangle three buckets).
 
 use std::sync::Arc;
 
@@ -20,18 +20,18 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// Rows between two looks at whether the query may go on.
+/// Number of rows between cancellation checks.
 const ROWS_BETWEEN_CHECKS: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Interpolate,
-    /// Rows to keep, at most.
+    /// Maximum number of rows to select.
     Lttb(usize),
 }
 
 impl PartitionKernel for Kind {
-    /// A value in DOUBLE and its instant in LONG.
+    /// A value as DOUBLE and its timestamp as LONG.
     const ARGUMENTS: usize = 2;
 
     fn name(&self) -> &'static str {
@@ -89,8 +89,8 @@ fn may_go_on(row: usize) -> Result<()> {
     account::check().map_err(|error| DataFusionError::External(Box::new(error)))
 }
 
-/// The values, and between two of them what the line through them has; null before the first one
-/// and behind the last one.
+/// Fills nulls linearly between two values. Rows before the first value and after the last one stay
+/// null.
 fn interpolated(
     points: &[Point],
     rows: usize,
@@ -114,9 +114,9 @@ fn interpolated(
     Ok(Float64Array::from(filled))
 }
 
-/// Places of the points that show the shape best: the first, the last, and from each of as many
-/// equal parts between them the one that makes the largest triangle with the one chosen before and
-/// the mean of the next part.
+/// Indices of the points that best preserve the shape: the first, the last, and one of each equal
+/// bucket between them. From each bucket it takes the point that forms the largest triangle with
+/// the previously selected point and the mean of the next bucket.
 fn largest_triangles(points: &[Point], most: usize) -> Result<Vec<usize>> {
     let count = points.len();
     if count <= most || most < 3 {
@@ -155,7 +155,7 @@ fn largest_triangles(points: &[Point], most: usize) -> Result<Vec<usize>> {
     Ok(chosen)
 }
 
-/// Whether a window function is one of these.
+/// Whether the name is one of these functions.
 pub(crate) fn is_partition_function(name: &str) -> bool {
     name.eq_ignore_ascii_case("interpolate") || name.eq_ignore_ascii_case("lttb")
 }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_lie_on_the_line_between_values() {
+    fn nulls_are_interpolated_linearly() {
         let rows =
             [(None, 0), (Some(1.0), 10), (None, 15), (None, 20), (Some(4.0), 40), (None, 50)];
         let filled = evaluated(Kind::Interpolate, &rows);
@@ -221,10 +221,10 @@ mod tests {
         assert_eq!(filled, [None, Some(1.0), Some(1.5), Some(2.0), Some(4.0), None]);
     }
 
-    /// Every number of rows to keep, over curves of every length up to 40: ends stay, and so does
-    /// a peak.
+    /// For every number of selected rows and curves of up to 40 points, the ends and a peak are
+    /// selected.
     #[test]
-    fn the_peak_of_a_curve_is_kept() {
+    fn lttb_keeps_ends_and_peak() {
         for length in 0..40_usize {
             for most in 0..45 {
                 let peak = length / 2;

@@ -1,4 +1,4 @@
-//! Window functions of ours that look at a whole partition at once.
+//! Window functions that process a whole partition at once.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -12,24 +12,24 @@ use datafusion::logical_expr::{
     PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
 };
 
-/// What such a function computes.
+/// The computation of such a function.
 pub(crate) trait PartitionKernel:
     Debug + Clone + PartialEq + Eq + Hash + Send + Sync + 'static
 {
-    /// Arguments it takes.
+    /// Number of arguments.
     const ARGUMENTS: usize;
 
     /// The function's name in plans.
     fn name(&self) -> &'static str;
 
-    /// The type of its results.
+    /// The type of its result.
     fn returns(&self) -> DataType;
 
-    /// A result for each of the partition's rows, which come in the window's order.
+    /// Returns one result per row of the partition. Rows are in the window's order.
     fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef>;
 }
 
-/// The kernel as a window function of `DataFusion`.
+/// Wraps the kernel as a window function of `DataFusion`.
 pub(crate) fn over_partitions<K: PartitionKernel>(kernel: K) -> Arc<WindowUDF> {
     let signature = Signature::any(K::ARGUMENTS, Volatility::Immutable);
     Arc::new(WindowUDF::from(OverPartitions { signature, kernel }))

@@ -1,8 +1,8 @@
-//! Two-valued logic: AND, OR, NOT, IS NULL. A predicate is never null, so that `DataFusion`'s
-//! three-valued logic never shows.
+//! Two-valued logic: AND, OR, NOT, IS NULL. A predicate is never null, so `DataFusion`'s
+//! three-valued logic has no effect.
 //!
-//! NOT is pushed inwards by the dialect's own rules: `NOT (a > 1)` is `a <= 1`, which drops null
-//! rows, while `NOT (a = 1)` is `a != 1`, which keeps them.
+//! NOT is pushed inwards by QuestDB's rules: `NOT (a > 1)` is `a <= 1`, which drops null rows, but
+//! `NOT (a = 1)` is `a != 1`, which keeps them.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{BinaryOperator, LogicalOperator, Node, NodeId, UnaryOperator};
@@ -89,7 +89,7 @@ impl Binder<'_> {
     }
 }
 
-/// The comparison that `NOT` turns one into.
+/// The negated comparison.
 fn opposite(operator: BinaryOperator) -> Option<BinaryOperator> {
     Some(match operator {
         BinaryOperator::Equal => BinaryOperator::NotEqual,
@@ -108,7 +108,7 @@ fn opposite(operator: BinaryOperator) -> Option<BinaryOperator> {
     })
 }
 
-/// The negation of a truth value.
+/// Negates a boolean value.
 pub(crate) fn not(typed: Typed) -> Typed {
     match typed.as_truth() {
         Some(value) => Typed::truth(!value),
@@ -116,7 +116,7 @@ pub(crate) fn not(typed: Typed) -> Typed {
     }
 }
 
-/// `operand IS [NOT] NULL`. Types without a null are never null.
+/// `operand IS [NOT] NULL`. Values of types without a null are never null.
 pub(crate) fn is_null(operand: Typed, negated: bool) -> Typed {
     if !operand.sql_type.is_nullable() && operand.sql_type != SqlType::Null {
         return Typed::truth(negated);
@@ -129,7 +129,7 @@ pub(crate) fn is_null(operand: Typed, negated: bool) -> Typed {
     Typed::computed(test, SqlType::Boolean)
 }
 
-/// The conjunction of predicates, constants taken out.
+/// The conjunction of predicates, with constants removed.
 pub(crate) fn all(operands: Vec<Typed>) -> Typed {
     if operands.iter().any(|operand| operand.as_truth() == Some(false)) {
         return Typed::truth(false);
@@ -137,7 +137,7 @@ pub(crate) fn all(operands: Vec<Typed>) -> Typed {
     joined(operands, true, all_of)
 }
 
-/// The disjunction of predicates, constants taken out.
+/// The disjunction of predicates, with constants removed.
 pub(crate) fn any(operands: Vec<Typed>) -> Typed {
     if operands.iter().any(|operand| operand.as_truth() == Some(true)) {
         return Typed::truth(true);

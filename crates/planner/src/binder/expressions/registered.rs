@@ -1,5 +1,5 @@
-//! Names for the numbers of catalog objects, and numbers for their names: `'t'::regclass`,
-//! `oid::regclass`, `format_type(oid, n)` and their kin.
+//! Conversions between OIDs and names of catalog objects: `'t'::regclass`, `oid::regclass`,
+//! `format_type(oid, n)` and similar.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, case, lit};
@@ -22,7 +22,7 @@ use crate::binder::expressions::{constant, literal};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// A type whose values are objects of the catalog.
+/// A type whose values are catalog objects.
 #[derive(Clone, Copy)]
 pub(crate) enum Registered {
     Class,
@@ -32,7 +32,7 @@ pub(crate) enum Registered {
 }
 
 impl Registered {
-    /// The type a cast names, if it is one of these.
+    /// The object type that a cast names, if any.
     pub(crate) fn of(type_name: &TypeName) -> Option<Self> {
         match type_name.name.to_ascii_lowercase().as_str() {
             "regclass" => Some(Self::Class),
@@ -54,7 +54,7 @@ impl Registered {
 }
 
 impl Binder<'_> {
-    /// `value::regclass`: the number of a name, the name of a number.
+    /// `value::regclass`: converts a name to its OID, and an OID to its name.
     pub(crate) fn registered_cast(
         &mut self,
         operand: Typed,
@@ -76,7 +76,7 @@ impl Binder<'_> {
             return self.lookup(operand, names, true, position);
         }
         let name = self.cast(operand, SqlType::String, CastMode::Explicit, position)?;
-        // Tools put names together from quoted parts.
+        // Tools build names from quoted parts.
         let [quote, nothing] = ["\"", ""].map(literal::text);
         let name = self.scalar_call("replace", vec![name, quote, nothing], position, &[])?;
         let none = lit(ScalarValue::Int32(None));
@@ -91,7 +91,7 @@ impl Binder<'_> {
         Ok(Typed::computed(cases_of(name.expr, cases, none)?, SqlType::Int))
     }
 
-    /// `'{int,int8}'::regtype[]`: the numbers of names, as an array of the catalog.
+    /// `'{int,int8}'::regtype[]`: the OIDs of names, as a catalog array.
     pub(crate) fn registered_array(
         &mut self,
         operand: Typed,
@@ -121,7 +121,7 @@ impl Binder<'_> {
         Ok(literal::text(&format!("{{{}}}", numbers.join(","))))
     }
 
-    /// `name::regclass::text`: the number that the first cast made, as its name again.
+    /// `name::regclass::text`: converts the OID from the first cast back to the name.
     pub(crate) fn registered_name(
         &mut self,
         number: Typed,
@@ -131,7 +131,7 @@ impl Binder<'_> {
         self.lookup(number, self.names_of(kind), true, position)
     }
 
-    /// Calls whose answer is in the catalog; `None` for every other name.
+    /// Functions that look up the catalog; `None` for other names.
     pub(crate) fn catalog_call(
         &mut self,
         name: &str,
@@ -202,7 +202,7 @@ impl Binder<'_> {
         Ok(Some(found))
     }
 
-    /// The number that a name has, null for an unknown one.
+    /// The OID of a name; null if the name is unknown.
     fn number_asked(
         &mut self,
         kind: Registered,
@@ -215,21 +215,21 @@ impl Binder<'_> {
         Ok(number(self.number_of(kind, &text)))
     }
 
-    /// The bytes of all tables.
+    /// Total size of all tables in bytes.
     fn size_of_all(&mut self) -> EngineResult<Typed> {
         let bytes: u64 = self.objects()?.iter().map(|object| object.bytes).sum();
         let value = ScalarValue::Int64(Some(i64::try_from(bytes).unwrap_or(i64::MAX)));
         Ok(Typed::literal(value, SqlType::Long))
     }
 
-    /// The column that the second argument names; `None` where that is no constant.
+    /// The column name in the second argument; `None` if it is not a constant.
     fn column_asked(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Option<String>> {
         let Some(&column) = call.arguments.get(1) else { return Ok(None) };
         let column = self.expression(column, scope)?;
         Ok(column.constant.as_ref().and_then(text_of))
     }
 
-    /// `current_setting(name)`: of a constant, or of what each row names.
+    /// `current_setting(name)` of a constant or of a column.
     fn setting_asked(&mut self, name: NodeId, at: Span, scope: &Scope<'_>) -> EngineResult<Typed> {
         let name = self.expression(name, scope)?;
         if !matches!(name.expr, Expr::Column(_)) {
@@ -242,7 +242,7 @@ impl Binder<'_> {
         Ok(Typed::computed(found, SqlType::String))
     }
 
-    /// `pg_get_serial_sequence(table, column)` of a column that each row names.
+    /// `pg_get_serial_sequence(table, column)` with a column name that is not a constant.
     fn sequence_of_row(
         &mut self,
         call: &CallNode,
@@ -278,7 +278,7 @@ impl Binder<'_> {
         Ok(Some(Typed::computed(found, SqlType::String)))
     }
 
-    /// `pg_get_indexdef(oid)`, and with the number of a column that column's name.
+    /// `pg_get_indexdef(oid)`; with a column number, the name of that column.
     fn index_text(
         &mut self,
         index: NodeId,
@@ -309,7 +309,7 @@ impl Binder<'_> {
         Ok(Typed::computed(cases_of(column.expr, cases.into_iter(), none)?, SqlType::String))
     }
 
-    /// What is asked about an index.
+    /// Functions about an index.
     fn index_call(
         &mut self,
         plain: &str,
@@ -324,8 +324,8 @@ impl Binder<'_> {
         }
     }
 
-    /// `pg_index_has_property(oid, name)`, `pg_index_column_has_property(oid, column, name)`:
-    /// indexes are listed as those of btree.
+    /// `pg_index_has_property(oid, name)`, `pg_index_column_has_property(oid, column, name)`: all
+    /// indexes are reported as btree indexes.
     fn index_property(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Typed> {
         let at = call.name.span;
         let (index, column, name, known) = match call.arguments.as_slice() {
@@ -345,7 +345,7 @@ impl Binder<'_> {
         Ok(Typed::computed(has, SqlType::Boolean).never_null())
     }
 
-    /// The text listed for a number; else the number as text, or null.
+    /// The string for an OID; if it is unknown, the OID as text or null.
     fn lookup(
         &mut self,
         operand: Typed,
@@ -377,7 +377,7 @@ impl Binder<'_> {
                 let standard = INFORMATION_SCHEMA
                     .iter()
                     .map(|one| (one.oid, format!("information_schema.{}", one.name)));
-                // As `PostgreSQL` writes the number of nothing.
+                // `PostgreSQL` displays OID 0 as `-`.
                 let nothing = std::iter::once((0, "-".to_owned()));
                 tables
                     .chain(views)
@@ -395,7 +395,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The number of what a text names: the number itself, a name, or a name with its schema.
+    /// The OID for a string that is an OID, a name, or a name with its schema.
     fn number_of(&self, kind: Registered, text: &str) -> Option<i32> {
         if let Ok(oid) = text.parse() {
             return Some(oid);
@@ -406,7 +406,7 @@ impl Binder<'_> {
         let plain = schemas.iter().find_map(|schema| bare.strip_prefix(schema)).unwrap_or(&bare);
         if matches!(kind, Registered::Type) {
             let named = types::by_name(plain).map(|one| one.oid);
-            // `int`, `decimal(10,2)`: as a cast names types.
+            // Type names as in a cast: `int`, `decimal(10,2)`.
             return named.or_else(|| SqlType::parse_text(plain).map(|of| types::of(of).oid));
         }
         let names = self.names_of(kind);
@@ -414,12 +414,12 @@ impl Binder<'_> {
     }
 }
 
-/// What an index can, and what each of its columns can, of those properties that can be asked for.
+/// The supported properties of an index and of its columns, among those that can be queried.
 const INDEX_PROPERTIES: &[&str] = &["clusterable", "index_scan", "bitmap_scan", "backward_scan"];
 const COLUMN_PROPERTIES: &[&str] =
     &["asc", "nulls_last", "orderable", "returnable", "search_array", "search_nulls"];
 
-/// By the numbers of tables, the sequences of those whose columns of this name have one.
+/// The sequences of columns with this name, by table OID.
 fn serial_sequences(objects: &[Object], column: &str) -> Vec<(i32, String)> {
     let of_table = |object: &Object| {
         let place = i32::try_from(object.place(column)? + 1).ok()?;
@@ -429,14 +429,14 @@ fn serial_sequences(objects: &[Object], column: &str) -> Vec<(i32, String)> {
     objects.iter().filter_map(of_table).collect()
 }
 
-/// The constraints by their numbers, as CREATE TABLE has them.
+/// The constraints as in CREATE TABLE, by OID.
 fn definitions(objects: &[Object]) -> Vec<(i32, String)> {
     let all = keys(objects).into_iter();
     all.filter_map(|key| Some((key.oid(), key.definition()?))).collect()
 }
 
-/// The value of the first of the keys that `of` equals. `of` occurs once: compared with each key by
-/// itself, look-ups within look-ups would multiply.
+/// The value of the first key that equals `of`. `of` occurs once in the result, so that nested
+/// lookups do not multiply.
 fn cases_of(
     of: Expr,
     mut cases: impl Iterator<Item = (Expr, Expr)>,
@@ -455,13 +455,13 @@ fn number(oid: Option<i32>) -> Typed {
 }
 
 fn setting(name: &str) -> Typed {
-    // The peer tells its version in `version()` and the start of a connection alone.
+    // QuestDB reports its version only in `version()` and at the start of a connection.
     let named = |known: &str| known.eq_ignore_ascii_case(name) && known != "server_version";
     let found = SETTINGS.iter().find(|(known, _)| named(known));
     literal::text(found.map_or("", |(_, value)| value))
 }
 
-/// The text of a constant; one character is a CHAR.
+/// A constant as a string; a single character is a CHAR.
 fn text_of(value: &ScalarValue) -> Option<String> {
     match value {
         ScalarValue::UInt16(Some(unit)) => char::from_u32((*unit).into()).map(String::from),

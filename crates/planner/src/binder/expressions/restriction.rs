@@ -1,5 +1,5 @@
-//! The conditions of a WHERE, asked again with other values of the parameters: where these are
-//! nowhere else, the rest of the query is bound once.
+//! Binds the conditions of WHERE again with other parameter values. If parameters occur only there,
+//! the remainder of the query is bound once.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::NodeId;
@@ -12,18 +12,18 @@ use crate::binder::expressions::time_range::{Ranges, both};
 use crate::binder::state::conditions::Conditions;
 use crate::binder::state::scope::{Relation, Scope};
 
-/// What conditions mean with certain values of the parameters.
+/// The conditions of WHERE for given parameter values.
 #[derive(Debug)]
 pub struct Restriction {
-    /// The ranges of time in which rows are; none: all of it.
+    /// Time ranges of the rows; empty for no restriction.
     pub ranges: Vec<TimeRange>,
-    /// What holds for them; `None`: what it was before.
+    /// The predicate for these values; `None` if it is unchanged.
     pub predicate: Option<Expr>,
 }
 
 impl Binder<'_> {
-    /// What conditions of the same tree and snapshot mean with the values at hand; `None` where
-    /// they may mean another plan.
+    /// Binds conditions of the same tree and snapshot with the current values; `None` if they might
+    /// need a different plan.
     pub(crate) fn restriction(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
@@ -31,7 +31,7 @@ impl Binder<'_> {
         self.variables.clone_from(variables);
         let mut ranges: Option<Ranges> = None;
         let mut others = Vec::new();
-        // In the order in which a first binding meets them: the first error is reported.
+        // Same order as in the first binding, so that the first error is the same.
         for conjunct in conjuncts {
             match self.time_ranges(conjunct.id, source)? {
                 Some(found) if conjunct.is_in_time => ranges = Some(both(ranges, found)),
@@ -50,8 +50,8 @@ impl Binder<'_> {
         Ok(test.map(|test| Restriction { ranges, predicate: Some(test) }))
     }
 
-    /// The ranges of time among conditions, where the others are known to be none whatever the
-    /// values are.
+    /// The time ranges among the conditions. The other conditions must be known not to be time
+    /// ranges for any values.
     pub(crate) fn ranges_alone(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
@@ -66,8 +66,8 @@ impl Binder<'_> {
         Ok((!is_empty).then(|| ranges.unwrap_or_default()))
     }
 
-    /// What the conditions say that are no ranges of time, and how often a parameter was met in
-    /// them; `None` where they say the same of every row.
+    /// Binds the conditions that are not time ranges, and counts the uses of parameters in them;
+    /// `None` if they are constant.
     pub(crate) fn test_alone(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,

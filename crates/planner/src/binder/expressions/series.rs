@@ -1,5 +1,5 @@
-//! `generate_series` in the select list: a row for each value, of which the operator knows only how
-//! many there are; the steps of a series of timestamps.
+//! `generate_series` in the select list: one row per value, of which the operator knows only the
+//! count. Also the steps of timestamp series.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// A series in the select list; its values may come from columns.
+    /// A series in the select list; its bounds may come from columns.
     pub(crate) fn list_series(
         &mut self,
         call: &CallNode,
@@ -51,7 +51,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The values from one bound to another, each a row of the list.
+    /// The values between two bounds, each as a row of the list.
     pub(crate) fn series_between(
         &mut self,
         bounds: [Typed; 2],
@@ -136,7 +136,7 @@ impl Binder<'_> {
         Ok(DecimalSeries { length, sql_type, values, bounds: [low, high, step].map(literal) })
     }
 
-    /// The step of a series of timestamps: a number of their units, or a period.
+    /// The step of a timestamp series: a number of its units, or a period.
     pub(crate) fn series_step(&mut self, id: NodeId, unit: SqlType) -> EngineResult<Step> {
         let position = self.tree.span(id);
         let hour = ScalarValue::Utf8View(Some("1h".to_owned()));
@@ -173,30 +173,30 @@ pub(crate) struct DecimalSeries {
 }
 
 impl DecimalSeries {
-    /// The value with a number, counted from 0.
+    /// The value at an index, from 0.
     pub(crate) fn value(&self, number: Expr) -> Expr {
         let arguments = self.bounds.iter().cloned().chain([number]).collect();
         Series::function(Part::Value, self.values).call(arguments)
     }
 }
 
-/// Whether a constant step leads down.
+/// Whether a constant step is negative.
 pub(crate) fn is_negative(step: &ScalarValue) -> bool {
     ScalarValue::new_zero(&step.data_type()).is_ok_and(|zero| *step < zero)
 }
 
-/// Whether the bounds of a series are given in the order against its step. Constant ones may be;
-/// of bounds that rows decide such a series is empty, as in `PostgreSQL`.
+/// Whether the bounds are in the opposite order of the step. Constant bounds are swapped; with
+/// bounds from rows the series is empty, as in `PostgreSQL`.
 pub(crate) fn is_other_way(low: &ScalarValue, high: &ScalarValue, is_descending: bool) -> bool {
     if is_descending { low < high } else { low > high }
 }
 
-/// What the values of a series are.
+/// The type of a series' values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Values {
     Longs,
     Doubles,
-    /// With so many digits behind the point.
+    /// With this number of fractional digits.
     Decimals(u8),
     Times {
         step: Step,
@@ -204,12 +204,12 @@ enum Values {
     },
 }
 
-/// What is asked of a series.
+/// The result to compute for a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
-    /// How many values it has, of `(low, high[, step])`.
+    /// The number of values, from `(low, high[, step])`.
     Length,
-    /// One of them, of `(low, high[, step], number from 0)`.
+    /// One value, from `(low, high[, step], index from 0)`.
     Value,
 }
 
@@ -312,7 +312,7 @@ impl ScalarUDFImpl for Series {
 }
 
 impl Values {
-    /// The step, and of which timestamps; numbers are steps of microseconds.
+    /// The step, and the timestamp type it applies to; numbers count as microseconds.
     fn step(self, number: i64) -> (Step, SqlType) {
         match self {
             Self::Times { step, is_nanos: true } => (step, SqlType::TimestampNs),
@@ -323,7 +323,7 @@ impl Values {
         }
     }
 
-    /// The type of a series of numbers, and what its values are.
+    /// The type of a series of numbers, and the kind of its values.
     fn of_numbers(types: impl Iterator<Item = SqlType> + Clone) -> (SqlType, Self) {
         let scale = |of| match of {
             SqlType::Decimal(_, scale) => Some(scale),
@@ -339,7 +339,7 @@ impl Values {
     }
 }
 
-/// The bounds of series, a series for each row.
+/// The bounds of series, one per row.
 struct Bounds<'a, T: ArrowPrimitiveType> {
     low: &'a PrimitiveArray<T>,
     high: &'a PrimitiveArray<T>,
@@ -365,17 +365,17 @@ impl<'a, T: ArrowPrimitiveType> Bounds<'a, T> {
     }
 }
 
-/// Steps of a series of doubles, less than which each number differs from the next.
+/// Limit of the steps in a DOUBLE series: below 2^53, consecutive integers differ as doubles.
 pub(crate) const MAX_STEPS: f64 = 9_007_199_254_740_992.0;
 
-/// Digits of a series of decimals.
+/// Precision of a series of decimals.
 const DECIMAL_DIGITS: u8 = 38;
 
 fn decimal(scale: u8) -> SqlType {
     SqlType::Decimal(DECIMAL_DIGITS, scale)
 }
 
-/// How many decimals there are from `low` to `high`.
+/// The number of decimals from `low` to `high`.
 fn decimal_steps(low: i128, high: i128, step: i128) -> Result<i64> {
     if step == 0 {
         return Err(failed("step cannot be zero"));
@@ -386,7 +386,7 @@ fn decimal_steps(low: i128, high: i128, step: i128) -> Result<i64> {
     Ok(if is_empty { 0 } else { i64::try_from(distance).unwrap_or(i64::MAX).saturating_add(1) })
 }
 
-/// How many doubles there are from `low` to `high`.
+/// The number of doubles from `low` to `high`.
 fn double_steps(low: f64, high: f64, step: f64) -> Result<i64> {
     let steps = ((high - low) / step + 1e-9).floor();
     if step == 0.0 || steps.is_nan() || steps >= MAX_STEPS {
@@ -399,15 +399,15 @@ fn failed(message: &str) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::new(ErrorCode::InvalidValue, message)))
 }
 
-/// More than the calendar has.
+/// More months than the calendar has.
 const MAX_MONTHS: i64 = 10_000_000;
 
 /// The step of a series of timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
-    /// Units of the timestamps.
+    /// In units of the timestamp.
     Ticks(i64),
-    /// Months of the calendar.
+    /// In calendar months.
     Months(i64),
 }
 
@@ -428,7 +428,7 @@ impl Step {
         i64::try_from(ticks).ok().map(Self::Ticks)
     }
 
-    /// `1 month`, `6 hours`: months or a fixed length, not both.
+    /// `1 month`, `6 hours`: months or a fixed length, but not both.
     fn of_length(text: &str, of: SqlType) -> Option<Self> {
         let Period { months, days, micros } = Period::parse(text)?;
         if months != 0 {
@@ -439,7 +439,7 @@ impl Step {
         micros.checked_mul(ticks).map(Self::Ticks)
     }
 
-    /// How many values a series has.
+    /// The number of values in a series.
     fn count(self, low: i64, high: i64, of: SqlType) -> Result<i64> {
         let is_within = |at: i64| if self.is_negative() { at >= high } else { at <= high };
         match self {
@@ -470,7 +470,7 @@ impl Step {
         }
     }
 
-    /// So many steps from a timestamp; `None` beyond all time.
+    /// The timestamp after `number` steps; `None` if out of range.
     pub(crate) fn after(self, from: i64, number: i64, of: SqlType) -> Option<i64> {
         match self {
             Self::Ticks(ticks) => from.checked_add(ticks.checked_mul(number)?),

@@ -1,5 +1,5 @@
-//! One key of ORDER BY, in a query or in a window. Null is the smallest value of every type but
-//! FLOAT and DOUBLE, where it is the greatest.
+//! A key of ORDER BY, in a query or a window. Null is the smallest value of every type except FLOAT
+//! and DOUBLE, where it is the greatest.
 
 use datafusion::logical_expr::{Expr, SortExpr};
 use tidemark_ast::{NullsOrder, OrderItem};
@@ -8,12 +8,12 @@ use tidemark_types::SqlType;
 
 use crate::binder::state::scope::TimeOrder;
 
-/// One key of ORDER BY.
+/// A key of ORDER BY.
 #[derive(Debug, Clone)]
 pub(crate) struct SortKey {
-    /// Over the rows below the list.
+    /// The expression over the rows below the list.
     pub(crate) expr: Expr,
-    /// The output column it is, if it is one.
+    /// Index of the output column, if the key is one.
     pub(crate) output: Option<usize>,
     pub(crate) descending: bool,
     nulls_first: bool,
@@ -21,7 +21,7 @@ pub(crate) struct SortKey {
 }
 
 impl SortKey {
-    /// The order of rows that are sorted by their time with this key.
+    /// The time order of rows sorted by this key.
     pub(crate) fn time_order(&self) -> TimeOrder {
         if self.descending { TimeOrder::Descending } else { TimeOrder::Ascending }
     }
@@ -40,7 +40,7 @@ impl SortKey {
         Self { expr, output, descending: *descending, nulls_first, sql_type }
     }
 
-    /// The key over another expression of the same value.
+    /// The key over another expression with the same value.
     pub(crate) fn sort(&self, expr: Expr) -> SortExpr {
         let expr = match self.sql_type {
             SqlType::Period => period_order(expr),

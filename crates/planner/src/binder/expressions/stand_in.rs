@@ -1,6 +1,6 @@
-//! Stand-ins for parameters without values. A function may decide by the value of an argument what
-//! it does: by a unit, a separator, a path. A statement that is only described has no such values
-//! yet; it is bound anew with them before it runs.
+//! Placeholder values for parameters. Some functions depend on the value of an argument: a unit, a
+//! separator, a path. A statement that is only described has no values yet; it is bound again with
+//! them before it runs.
 
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode;
@@ -12,7 +12,7 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed};
 
-/// What some function takes in the place of such an argument.
+/// Values of which each such function accepts one.
 fn stand_ins() -> [ScalarValue; 9] {
     let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
     [
@@ -28,8 +28,8 @@ fn stand_ins() -> [ScalarValue; 9] {
     ]
 }
 
-/// Resolves a call; where it is refused for the value of an argument that has none yet, as with one
-/// that it takes.
+/// Resolves a call. If it is rejected because of an argument without a value, tries placeholder
+/// values for it.
 pub(crate) fn with_stand_ins<R>(
     arguments: &[Typed],
     resolve: impl Fn(&[Argument]) -> Result<R, ResolveError>,
@@ -37,7 +37,7 @@ pub(crate) fn with_stand_ins<R>(
     resolve_with(arguments, resolve).map(|(resolved, _)| resolved)
 }
 
-/// The same, with the places of the arguments that have stand-ins.
+/// The same, and also returns the indices of the arguments with placeholder values.
 fn resolve_with<R>(
     arguments: &[Typed],
     resolve: impl Fn(&[Argument]) -> Result<R, ResolveError>,
@@ -48,7 +48,8 @@ fn resolve_with<R>(
         Err(refused) => refused,
         Ok(resolved) => return Ok((resolved, places)),
     };
-    // Each argument once: after a stand-in that is taken another argument may be refused.
+    // Tries each argument once: after one placeholder is accepted, another argument may be
+    // rejected.
     for _ in 0..arguments.len() {
         let ResolveError::InvalidArgument { index, .. } = refused else { return Err(refused) };
         let Some(true) = arguments.get(index).map(is_unbound) else { return Err(refused) };
@@ -74,9 +75,8 @@ fn resolve_with<R>(
 }
 
 impl Binder<'_> {
-    /// The value of an expression that a clause must know, as a constant of a type. While the
-    /// statement is only described, a parameter in it has none: then the stand-in, which the
-    /// clause takes.
+    /// The constant value of an expression that a clause requires. While the statement is only
+    /// described, an expression with a parameter yields `stand_in`, which the clause accepts.
     pub(crate) fn demanded(
         &mut self,
         id: NodeId,
@@ -88,7 +88,8 @@ impl Binder<'_> {
         Ok(if self.is_awaited(&value) { Typed::literal(stand_in, wanted) } else { value })
     }
 
-    /// Whether an expression has a parameter without a value: the statement is only described.
+    /// Whether an expression contains a parameter without a value, because the statement is only
+    /// described.
     pub(crate) fn awaits_value(&mut self, id: NodeId, wanted: SqlType) -> EngineResult<bool> {
         let value = self.expression(id, &Scope::empty())?;
         let value = self.settled(value, wanted)?;
@@ -99,8 +100,8 @@ impl Binder<'_> {
         self.context.parameter_values.is_none() && is_unbound(value)
     }
 
-    /// Gives parameters whose type is open their values, where a call is refused without them;
-    /// `types` resolves it, and says what it takes.
+    /// Replaces untyped parameters by their values if a call is rejected without them. `types`
+    /// resolves the call and returns its argument types.
     pub(crate) fn settle_constants(
         &mut self,
         arguments: &mut [Typed],
@@ -119,7 +120,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an argument holds a parameter without a value.
+/// Whether an argument contains a parameter without a value.
 pub(crate) fn is_unbound(argument: &Typed) -> bool {
     let is_open = |node: &Expr| Ok(matches!(node, Expr::Placeholder(_)));
     argument.constant.is_none() && argument.expr.exists(is_open).unwrap_or(false)

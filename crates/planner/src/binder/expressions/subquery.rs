@@ -1,5 +1,5 @@
-//! Sub-queries: as values, under EXISTS, IN, ANY and ALL, and LATERAL. A name that a sub-query's
-//! own sources do not have is a column of the rows around it.
+//! Sub-queries: as values, in EXISTS, IN, ANY and ALL, and LATERAL. A name that the sub-query's own
+//! sources do not have refers to a column of the outer rows.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::binder::state::scope::{Relation, Scope, ScopeColumn, is_unknown};
 use crate::binder::state::{relation, work};
 use crate::binder::{Binder, Typed, error};
 
-/// How a comparison with a sub-query counts its rows.
+/// The quantifier of a comparison with a sub-query.
 #[derive(Clone, Copy, PartialEq)]
 enum Quantifier {
     Any,
@@ -31,7 +31,7 @@ enum Quantifier {
 }
 
 impl Binder<'_> {
-    /// Binds an inner query, beside rows it may read; and what it reads of them.
+    /// Binds an inner query that may read outer rows, and returns the outer columns it reads.
     pub(crate) fn beside_rows(
         &mut self,
         rows: Relation,
@@ -43,7 +43,7 @@ impl Binder<'_> {
         Ok((bound?, captured))
     }
 
-    /// A sub-query of an expression.
+    /// Binds a sub-query of an expression.
     fn sub_query(
         &mut self,
         query: NodeId,
@@ -55,7 +55,7 @@ impl Binder<'_> {
         Ok((relation, captured))
     }
 
-    /// `touch(SELECT …)`: reads every column of the rows, and says how many pages that took.
+    /// `touch(SELECT …)`: reads every column of the rows and returns the number of pages read.
     pub(crate) fn touch(&mut self, query: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
         let (relation, captured) = self.sub_query(query, scope)?;
         let columns = relation.columns.iter().map(ScopeColumn::expr).collect();
@@ -69,8 +69,7 @@ impl Binder<'_> {
         Ok(Typed::computed(value, SqlType::String))
     }
 
-    /// `ARRAY(SELECT …)`: the values of one column, in the order of the query's rows, as
-    /// `PostgreSQL` writes an array.
+    /// `ARRAY(SELECT …)`: the values of one column in row order, in `PostgreSQL`'s array format.
     pub(crate) fn array_of_query(
         &mut self,
         query: NodeId,
@@ -90,7 +89,7 @@ impl Binder<'_> {
         Ok(list)
     }
 
-    /// One row: the values of the only column of these rows, as text.
+    /// Aggregates the only column of these rows into one row, as text.
     fn gathered(&mut self, rows: Relation, query: NodeId) -> EngineResult<Relation> {
         let at = self.tree.span(query);
         let rows = rows.restored()?;
@@ -105,7 +104,7 @@ impl Binder<'_> {
         let list =
             AggregateFunction::new_udf(resolved.udaf, vec![value.expr], false, None, vec![], None);
         let list = Expr::AggregateFunction(list).alias("array");
-        // The join with the rows around keeps no order that is not said.
+        // The join with the outer rows keeps only an explicit order.
         let input = match rows.ascending_time() {
             Some(time) => relation::sort_by_time(rows.plan.clone(), time.expr())?,
             None => rows.plan,
@@ -116,7 +115,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, vec![relation::output_column("array", SqlType::String)]))
     }
 
-    /// The kind of object whose number the only item of a query's list is.
+    /// The kind of catalog object, if the only item of the query's list is a cast to one.
     fn registered_item(&self, query: NodeId) -> Option<Registered> {
         let mut at = query;
         while let Some(Node::Query { body, .. }) = self.tree.get(at) {
@@ -129,7 +128,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A sub-query of one column.
+    /// A sub-query with one column.
     fn one_column(
         &mut self,
         query: NodeId,
@@ -142,7 +141,7 @@ impl Binder<'_> {
         Err(not_one_column(self.tree.span(query)))
     }
 
-    /// The column of the rows around that a path names, innermost rows first.
+    /// The outer column that a path names; the innermost scope is searched first.
     pub(crate) fn outer_column(&mut self, path: &[Name]) -> EngineResult<Option<Typed>> {
         let mut found = None;
         for (level, outer) in self.outer.iter().enumerate().rev() {
@@ -156,7 +155,7 @@ impl Binder<'_> {
             }
         }
         let Some((level, index)) = found else {
-            // Of a source around, what it lacks is said.
+            // If the qualifier is an outer source, report which column it lacks.
             let qualified = |outer: &&OuterRows| match path {
                 [qualifier, _] => outer.rows.has_source(&qualifier.text),
                 _ => false,
@@ -200,7 +199,7 @@ impl Binder<'_> {
         let (relation, captured) = self.one_column(query, scope)?;
         let column = &relation.columns[0];
         let texty = |of: SqlType| of.is_text() || of == SqlType::Char;
-        // Joins compare two symbols as symbols. Text of any other kind meets as VARCHAR.
+        // Joins compare two symbols as symbols. Other text types are compared as VARCHAR.
         let common = if [operand.sql_type, column.sql_type] == [SqlType::Symbol; 2] {
             Some(SqlType::Symbol)
         } else if texty(operand.sql_type) && texty(column.sql_type) {
@@ -234,7 +233,7 @@ impl Binder<'_> {
         Ok(Typed::computed(expr, SqlType::Boolean))
     }
 
-    /// Whether this is what follows the operator in `a > ANY (…)`.
+    /// Whether the right operand is `ANY (…)`, `SOME (…)` or `ALL (…)`.
     pub(crate) fn is_quantified(&self, right: NodeId) -> bool {
         let words = ["any", "some", "all"];
         match self.tree.get(right) {
@@ -245,8 +244,8 @@ impl Binder<'_> {
         }
     }
 
-    /// `left operator ANY (…)`, `left operator ALL (…)`: over a sub-query, or, with `=`, over the
-    /// items of an array. `None` when the right side is neither.
+    /// `left operator ANY (…)`, `left operator ALL (…)` over a sub-query or over the items of an
+    /// array. `None` if the right side is neither ANY nor ALL.
     pub(crate) fn quantified(
         &mut self,
         operator: BinaryOperator,
@@ -298,7 +297,7 @@ impl Binder<'_> {
         Ok(Some(tested))
     }
 
-    /// `item <> ALL($1)`, `item > ANY($1)`: a test for each item of an array that is a constant.
+    /// `item <> ALL($1)`, `item > ANY($1)`: one comparison per item of a constant array.
     fn quantified_array(
         &mut self,
         quantifier: Quantifier,
@@ -313,7 +312,7 @@ impl Binder<'_> {
         };
         let Some(text) = array.constant.as_ref().and_then(constant::as_text) else {
             if matches!(array.expr, Expr::Placeholder(_)) {
-                // Not known yet: the statement is bound anew with its values.
+                // Unknown until the statement is bound again with its values.
                 return Ok(Typed::computed(array.expr.is_null(), SqlType::Boolean));
             }
             let what = "ANY and ALL of an array that rows decide, but '= ANY', are";
@@ -323,7 +322,7 @@ impl Binder<'_> {
         work::must_repeat(item, items.len(), position)?;
         let mut tests = Vec::with_capacity(items.len());
         for text in items {
-            // A comparison with null is not true.
+            // A comparison with null is never true.
             tests.push(match text {
                 None => Typed::truth(false),
                 Some(text) => {
@@ -338,7 +337,7 @@ impl Binder<'_> {
         })
     }
 
-    /// An item of an array's text as a value beside one of a type.
+    /// Converts an item of an array's text to a value of the given type.
     fn item_of(&mut self, text: &str, of: SqlType, position: Span) -> EngineResult<Typed> {
         let value = literal::text(text);
         if of.is_text() || of == SqlType::Char {
@@ -351,11 +350,11 @@ impl Binder<'_> {
     fn in_array(&mut self, array: Typed, item: Typed, position: Span) -> EngineResult<Typed> {
         let array = self.array_beside(array, &item)?;
         if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
-            // Null is no item's equal.
+            // Null does not equal any item.
             let items = text_array(text).flatten().map(Some).collect();
             return self.any_of(&item, items, position);
         }
-        // Arrays of the catalog are text.
+        // Arrays of the catalog are stored as text.
         let found = if array.sql_type.is_text() {
             let item = self.cast(item, SqlType::String, CastMode::Explicit, position)?;
             self.scalar_call("pg_array_position", vec![array, item], position, &[])?
@@ -365,8 +364,8 @@ impl Binder<'_> {
         Ok(predicate::is_null(found, true))
     }
 
-    /// `item IN $1`, where that is an array of items like this one; text without braces is the
-    /// only one. Null is an item like any other.
+    /// `item IN $1` with an array of items of this type; text without braces is a single item. Null
+    /// is an ordinary item here.
     pub(crate) fn in_parameter(
         &mut self,
         array: Typed,
@@ -385,7 +384,7 @@ impl Binder<'_> {
         self.any_of(item, items, position)
     }
 
-    /// The array in `item = ANY($1)`: of items like this one.
+    /// The array in `item = ANY($1)`, with items of this type.
     fn array_beside(&mut self, array: Typed, item: &Typed) -> EngineResult<Typed> {
         match item.sql_type {
             SqlType::Double | SqlType::Float => self.settled(array, SqlType::DoubleArray(1)),
@@ -394,7 +393,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether it equals one of the items of `{…}`.
+    /// Whether the item equals one of these items.
     fn any_of(
         &mut self,
         item: &Typed,
@@ -413,7 +412,7 @@ impl Binder<'_> {
         Ok(predicate::any(tests))
     }
 
-    /// ANY: a row exists for which the comparison holds. ALL: none for which it does not.
+    /// ANY: some row satisfies the comparison. ALL: no row fails it.
     fn quantified_query(
         &mut self,
         quantifier: Quantifier,
@@ -443,7 +442,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether an operator compares its operands.
+/// Whether an operator is a comparison.
 fn gives_truth(operator: BinaryOperator) -> bool {
     use BinaryOperator::{
         Add, BitAnd, BitOr, BitXor, ContainedBy, ContainedByOrEqual, Contains, ContainsOrEqual,
@@ -462,7 +461,7 @@ fn not_one_column(at: Span) -> EngineError {
     error::at(ErrorCode::TypeMismatch, "query must return one column", at)
 }
 
-/// The array of `PostgreSQL` whose items are of this type.
+/// The `PostgreSQL` array type for items of this type.
 fn array_of(item: SqlType) -> &'static str {
     match item {
         SqlType::Double | SqlType::Float => "DOUBLE[]",
@@ -476,7 +475,7 @@ fn array_of(item: SqlType) -> &'static str {
     }
 }
 
-/// Refuses a clause that reads the rows around and cannot.
+/// Rejects a correlated sub-query with a clause that does not support it.
 pub(crate) fn check_correlation(
     relation: &Relation,
     captured: &[Expr],
@@ -491,7 +490,7 @@ pub(crate) fn check_correlation(
     }
 }
 
-/// A plan as a sub-query that reads `captured` of the rows around it.
+/// A plan as a sub-query that reads the outer columns `captured`.
 pub(crate) fn subquery(plan: LogicalPlan, captured: Vec<Expr>) -> Subquery {
     Subquery { subquery: Arc::new(plan), outer_ref_columns: captured, spans: Spans::new() }
 }

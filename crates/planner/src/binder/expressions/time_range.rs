@@ -1,5 +1,5 @@
-//! Conditions on the designated timestamp as time ranges, so that a scan opens only what they
-//! touch.
+//! Converts conditions on the designated timestamp to time ranges, so that a scan opens only the
+//! data in them.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::lit;
@@ -26,10 +26,10 @@ pub(crate) fn timestamp_literal(value: Option<i64>, unit: SqlType) -> ScalarValu
     }
 }
 
-/// Nodes of the test of one range in [`predicate`].
+/// Number of expression nodes per range in [`predicate`].
 pub(crate) const NODES_OF_RANGE: usize = 8;
 
-/// Whether `operand` lies in one of the ranges, as an expression.
+/// Whether `operand` is in one of the ranges, as an expression.
 pub(crate) fn predicate(operand: &Typed, ranges: &[TimeRange]) -> Typed {
     let bound = |value: i64| lit(timestamp_literal(Some(value), operand.sql_type));
     let tests = ranges
@@ -47,7 +47,7 @@ pub(crate) fn predicate(operand: &Typed, ranges: &[TimeRange]) -> Typed {
     logic::any(tests)
 }
 
-/// The range an INTERVAL value spans; its upper end belongs to it.
+/// The range of an INTERVAL value, which includes its upper end.
 pub(crate) fn of_interval(value: &ScalarValue, unit: SqlType) -> Ranges {
     let ScalarValue::Struct(parts) = value else { return Vec::new() };
     let part = |index: usize| {
@@ -64,7 +64,7 @@ pub(crate) fn of_interval(value: &ScalarValue, unit: SqlType) -> Ranges {
     }
 }
 
-/// What lies in the ranges so far, and in these.
+/// The intersection of the ranges so far with these.
 pub(crate) fn both(so_far: Option<Ranges>, found: Ranges) -> Ranges {
     match so_far {
         Some(so_far) => TimeRange::intersection(&so_far, &found),
@@ -80,7 +80,7 @@ fn unit_of(sql_type: SqlType) -> TimestampUnit {
     }
 }
 
-/// An instant in another unit; what that does not hold lies before or behind all that it does.
+/// Converts a timestamp to another unit; saturates if it is out of range.
 fn at_or_beyond(at: i64, from: SqlType, to: SqlType) -> i64 {
     let beyond = if at < 0 { i64::MIN } else { i64::MAX };
     unit_of(from).convert(at, unit_of(to)).unwrap_or(beyond)
@@ -91,7 +91,7 @@ fn complement(ranges: &[TimeRange]) -> Ranges {
 }
 
 impl Binder<'_> {
-    /// The ranges that a condition means, if it is one on the designated timestamp alone.
+    /// The ranges of a condition that involves only the designated timestamp.
     pub(crate) fn time_ranges(
         &mut self,
         id: NodeId,
@@ -186,7 +186,7 @@ impl Binder<'_> {
         }))
     }
 
-    /// The unit of the designated timestamp, if the node names it.
+    /// The type of the designated timestamp, if the node refers to it.
     fn designated(&self, id: NodeId, relation: &Relation) -> Option<SqlType> {
         let Some(Node::Column { path }) = self.tree.get(id) else { return None };
         let index = relation.resolve(path).ok()?;
@@ -205,7 +205,7 @@ impl Binder<'_> {
         Ok(Some(points))
     }
 
-    /// The instant a constant means, in `unit`; `None` when it is no constant, or null.
+    /// The timestamp of a constant, in `unit`; `None` if it is not constant or is null.
     pub(crate) fn instant(
         &mut self,
         id: NodeId,
@@ -237,7 +237,7 @@ impl Binder<'_> {
                     let cast = cast.ok().and_then(|cast| cast.constant);
                     cast.as_ref().and_then(constant::as_i64).map(|at| at_or_beyond(at, of, unit))
                 };
-                // Nanoseconds do not reach as far as microseconds.
+                // Nanoseconds cover a smaller range than microseconds.
                 match instant(unit).or_else(|| instant(SqlType::Timestamp)) {
                     Some(instant) => Ok(Some(instant)),
                     None => Err(error::at(ErrorCode::InvalidValue, message, position)),
@@ -253,7 +253,7 @@ impl Binder<'_> {
                 };
                 Ok(match unit {
                     SqlType::TimestampNs => Some(nanos),
-                    // A finer instant between two of the column's is left to the filter.
+                    // A timestamp finer than the column's unit is left to the filter.
                     _ => (nanos % 1_000 == 0).then_some(nanos / 1_000),
                 })
             }
@@ -261,9 +261,10 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether no row decides the node's value.
+    /// Whether the node's value does not depend on any row.
     pub(crate) fn is_constant(&self, id: NodeId) -> bool {
-        // Variables that read each other twice stand for very many nodes: each is seen once.
+        // Variables that reference each other repeatedly expand to very many nodes: visit each
+        // once.
         let mut seen = HashSet::new();
         let mut pending = vec![(id, self.variables.len())];
         while let Some((id, scopes)) = pending.pop() {
@@ -306,14 +307,14 @@ impl Binder<'_> {
         true
     }
 
-    /// The ranges of an interval text: `2024-01`, `2024-01-01;1h`, `$today`, ….
+    /// The ranges of an interval string: `2024-01`, `2024-01-01;1h`, `$today`, ….
     pub(crate) fn interval_text(
         &mut self,
         text: &str,
         unit: SqlType,
         position: Span,
     ) -> EngineResult<Ranges> {
-        // Only date variables ask for the clock.
+        // Only date variables need the current time.
         let now = if text.contains('$') { self.context.now() } else { 0 };
         let ranges = tidemark_types::interval::parse_interval(text, unit_of(unit), now)
             .map_err(|failure| error::at(ErrorCode::InvalidValue, failure.message, position))?;

@@ -1,5 +1,5 @@
-//! The seam to the function library: resolves operators, functions and casts, inserts the casts
-//! they ask for, and folds what is constant.
+//! Interface to the function library: resolves operators, functions and casts, inserts the required
+//! casts, and folds constants.
 
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::TreeNode;
@@ -17,8 +17,8 @@ use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::{Binder, Typed, error};
 
 impl Typed {
-    /// The same value, computed now when nothing but constants goes into it. What fails is left
-    /// to fail at run time, as the dialect does.
+    /// Evaluates the expression if it is constant. If evaluation fails, the error is left to run
+    /// time, as in QuestDB.
     pub(crate) fn folded(self) -> Self {
         match folding(|| constant::evaluate(&self.expr)) {
             Ok(value) => Self::literal(value, self.sql_type),
@@ -27,13 +27,13 @@ impl Typed {
     }
 }
 
-/// An error of the function library at a position.
+/// Positions an error of the function library.
 pub(crate) fn located(source: ResolveError, position: Span) -> EngineError {
     let engine: EngineError = source.into();
     engine.at_if_missing(error::span(position))
 }
 
-/// An error of the function library: at the argument it speaks of, else at the call.
+/// Positions an error of the function library at the argument it refers to, otherwise at the call.
 pub(crate) fn located_call(source: ResolveError, position: Span, spans: &[Span]) -> EngineError {
     let at = source.argument().and_then(|index| spans.get(index)).copied();
     let mut at = at.unwrap_or(position);
@@ -53,7 +53,7 @@ impl Binder<'_> {
         self.operator_between(operator, [left, right], position, &[])
     }
 
-    /// `left operator right`, whose operands stand at `spans`.
+    /// `left operator right`, with the operands' spans.
     pub(crate) fn operator_between(
         &mut self,
         operator: BinaryOperator,
@@ -93,7 +93,7 @@ impl Binder<'_> {
         Ok(if constant { typed.folded() } else { typed })
     }
 
-    /// A letter beside a truth value is one: `t` and `T` are true, all others false.
+    /// Converts a CHAR that is compared with a BOOLEAN: `t` and `T` are true, all others false.
     fn letter_of_truth(
         &mut self,
         typed: Typed,
@@ -111,7 +111,7 @@ impl Binder<'_> {
         Ok(predicate::any(vec![small?, capital?]))
     }
 
-    /// A constant text beside an array is one: `conkey = '{1,2}'`.
+    /// Converts a constant string next to an array to an array: `conkey = '{1,2}'`.
     fn array_in_text(
         &mut self,
         typed: Typed,
@@ -125,7 +125,7 @@ impl Binder<'_> {
         self.cast(typed, other.sql_type, CastMode::Constant, position)
     }
 
-    /// Bits of an array's element: arrays hold DOUBLEs, numbers without a fraction among them.
+    /// Casts an array element to LONG for bit operators, because arrays store integers as DOUBLE.
     fn whole_element(
         &mut self,
         typed: Typed,
@@ -144,8 +144,8 @@ impl Binder<'_> {
         Ok(typed)
     }
 
-    /// An operand in the type its operator wants. Symbols and characters that are no numbers
-    /// compare as null with numbers; other text fails.
+    /// Casts an operand to the type its operator requires. Non-numeric SYMBOL and CHAR values
+    /// compare as null with numbers; other text is an error.
     fn operand(
         &mut self,
         operator: BinaryOperator,
@@ -164,7 +164,7 @@ impl Binder<'_> {
         self.cast(text, wanted, CastMode::Explicit, position)
     }
 
-    /// An open parameter takes the type of the operand on the other side.
+    /// An untyped parameter takes the type of the other operand.
     fn settled_beside(
         &mut self,
         typed: Typed,
@@ -190,7 +190,7 @@ impl Binder<'_> {
         let wanted = match (operator, other.sql_type) {
             _ if pattern || network => SqlType::Varchar,
             (BinaryOperator::Add | BinaryOperator::Subtract, SqlType::Ipv4) => SqlType::Long,
-            // Two times are subtracted and compared, never added.
+            // Timestamps are subtracted and compared, never added.
             (BinaryOperator::Add | BinaryOperator::Multiply, time) if time.is_timestamp() => {
                 SqlType::Long
             }
@@ -206,7 +206,7 @@ impl Binder<'_> {
         operand: Typed,
         position: Span,
     ) -> EngineResult<Typed> {
-        // `-$1` is a number of the type that its use asks for.
+        // `-$1` is a number of the type that its context requires.
         let is_period = operand.sql_type == SqlType::Period;
         if matches!(operator, UnaryOperator::Minus) && operand.parameter.is_some() && !is_period {
             return Ok(Typed { expr: Expr::Negative(Box::new(operand.expr)), ..operand });
@@ -225,7 +225,7 @@ impl Binder<'_> {
         Ok(if constant { typed.folded() } else { typed })
     }
 
-    /// A call of a scalar function. An error about one argument is at its span.
+    /// A call of a scalar function. Errors about an argument are positioned at its span.
     pub(crate) fn scalar_call(
         &mut self,
         name: &str,
@@ -257,7 +257,7 @@ impl Binder<'_> {
         let open: Vec<usize> =
             arguments.iter().enumerate().filter(|of| is_open(*of)).map(|of| of.0).collect();
         if !open.is_empty() {
-            // The function takes whatever comes: the parameter is text, as where nothing asks.
+            // The function accepts any type: the parameter is text, as it is without context.
             for index in open {
                 arguments[index] = self.settled(arguments[index].clone(), SqlType::Varchar)?;
             }
@@ -265,7 +265,7 @@ impl Binder<'_> {
         }
         let resolved = match self.seed {
             Some(seed) if resolved.is_volatile() => {
-                // Every call draws numbers of its own.
+                // Each call generates its own random numbers.
                 self.seed = Some(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(1));
                 resolved.seeded(seed)
             }
@@ -274,8 +274,7 @@ impl Binder<'_> {
         self.resolved_call(resolved, arguments, position, spans)
     }
 
-    /// Numbers of eight bytes that are constants or parameters as INTs: drivers declare every whole
-    /// number so.
+    /// Casts LONG constants and parameters to INT, because drivers declare every integer as LONG.
     fn narrowed(&mut self, arguments: Vec<Typed>) -> EngineResult<Vec<Typed>> {
         let narrow = |argument: Typed| {
             let is_open = is_unbound(&argument) && !argument.expr.any_column_refs();
@@ -289,7 +288,7 @@ impl Binder<'_> {
         arguments.into_iter().map(narrow).collect()
     }
 
-    /// The call of a function that was resolved for these arguments, which are written at `spans`.
+    /// A call of a resolved function with these arguments and their spans.
     pub(crate) fn resolved_call(
         &mut self,
         resolved: ResolvedScalar,
@@ -320,7 +319,8 @@ impl Binder<'_> {
         Ok(if foldable { typed.folded() } else { typed })
     }
 
-    /// The arguments of a call in the types that it takes, each written at its span, if it has one.
+    /// Casts the arguments of a call to the required types; an error is positioned at the
+    /// argument's span, if it has one.
     pub(crate) fn arguments_as(
         &mut self,
         arguments: Vec<Typed>,
@@ -334,7 +334,7 @@ impl Binder<'_> {
         arguments.into_iter().zip(types).enumerate().map(cast).collect()
     }
 
-    /// The value as another type.
+    /// Casts a value to another type.
     pub(crate) fn cast(
         &mut self,
         typed: Typed,
@@ -345,7 +345,7 @@ impl Binder<'_> {
         self.cast_at(typed, to, mode, (position, position))
     }
 
-    /// The same; a value that does not convert is at `own`.
+    /// Casts a value; a value that does not convert is reported at `own`.
     pub(crate) fn cast_at(
         &mut self,
         typed: Typed,
@@ -362,7 +362,7 @@ impl Binder<'_> {
             if let Some(value) = known.map_err(|error| located(error, position))? {
                 return Ok(Typed::literal(value, to));
             }
-            // EXPLAIN reports at once what every run would report.
+            // EXPLAIN reports errors that every execution would report.
             if let (true, CastMode::Implicit, Some(value)) = (self.explaining, mode, shown(value)) {
                 let from = typed.sql_type;
                 return Err(located(ResolveError::InconvertibleValue { value, from, to }, own));
@@ -371,7 +371,7 @@ impl Binder<'_> {
             let failing = failing_cast(typed.expr, types, mode, error::span(own));
             return Ok(Typed::computed(failing, to));
         }
-        // What is converted without a CAST is what an error is about.
+        // Errors of implicit casts are positioned at the value.
         let at = (mode == CastMode::Implicit).then(|| error::span(own));
         let expr = located_cast(typed.expr, (typed.sql_type, to), mode, at)
             .map_err(|error| located(error, position))?;
@@ -388,7 +388,7 @@ impl Binder<'_> {
     }
 }
 
-/// A constant that is a text or a character, as errors quote it.
+/// A string or character constant as quoted in errors.
 fn shown(value: &ScalarValue) -> Option<String> {
     match value {
         ScalarValue::UInt16(Some(unit)) => char::from_u32(u32::from(*unit)).map(String::from),
@@ -396,8 +396,8 @@ fn shown(value: &ScalarValue) -> Option<String> {
     }
 }
 
-/// An operand, as its operator sees it. The difference of two times has another type where one is a
-/// constant: a parameter will be one when the statement runs.
+/// The operand as described to operator resolution. The difference of two timestamps has another
+/// type if one is constant, and a parameter is constant at run time.
 fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
     let mut argument = typed.argument();
     let is_difference = op == BinaryOperator::Subtract && typed.sql_type.is_timestamp();
@@ -407,8 +407,8 @@ fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
     argument
 }
 
-/// Whether an operation on constants, or on a constant and others of a chain, has a LONG for its
-/// result though its operands are INTs.
+/// Whether an operation on INTs yields a LONG: on two constants whose result exceeds INT, or in a
+/// chain with constants.
 fn leaves_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
     let number = |typed: &Typed| typed.constant.as_ref().and_then(constant::as_i64);
     match (number(left), number(right)) {
@@ -419,7 +419,7 @@ fn leaves_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
                 BinaryOperator::Multiply => left * right,
                 _ => return false,
             };
-            // At 2^31 itself the result is the INT that represents null.
+            // At exactly 2^31 the result is the INT value that represents null.
             exact.unsigned_abs() > 1 << 31
         }
         _ => is_long_chain(op, &left.expr, &right.expr),
@@ -442,7 +442,7 @@ pub(crate) fn is_comparison(operator: BinaryOperator) -> bool {
     )
 }
 
-/// A number that is written beside a DECIMAL, which it is compared with, is one of its digits:
+/// Converts a DOUBLE literal that is compared with a DECIMAL to a DECIMAL with the same digits:
 /// `price = 1.5`.
 fn decimal_beside(number: Typed, other: &Typed, position: Span) -> Typed {
     let is_decimal = matches!(other.sql_type, SqlType::Decimal(..));
@@ -450,15 +450,15 @@ fn decimal_beside(number: Typed, other: &Typed, position: Span) -> Typed {
         Some(ScalarValue::Float64(Some(value)))
             if is_decimal && number.sql_type == SqlType::Double && value.is_finite() =>
         {
-            // One with more digits than a DECIMAL has stays what it is.
+            // A literal with more digits than a DECIMAL can have stays DOUBLE.
             literal::decimal(&value.to_string(), position).unwrap_or(number)
         }
         _ => number,
     }
 }
 
-/// `coalesce` of DECIMALs as a CASE: a value behind the first one that is not null is not computed,
-/// so that what does not convert or divides by zero there is no error.
+/// `coalesce` of DECIMALs as a CASE: values after the first non-null one are not computed, so a
+/// failed conversion or division by zero in them is not an error.
 fn first_not_null(resolved: &ResolvedScalar, exprs: &[Expr]) -> Option<Expr> {
     let (last, others) = exprs.split_last()?;
     let is_of_decimals = matches!(resolved.return_type, SqlType::Decimal(..));
@@ -466,7 +466,7 @@ fn first_not_null(resolved: &ResolvedScalar, exprs: &[Expr]) -> Option<Expr> {
         return None;
     }
     let is_case = |expr: &Expr| expr.exists(|node| Ok(matches!(node, Expr::Case(_))));
-    // Each value is written twice: of one in another they would be very many.
+    // The CASE repeats each value, so nested calls would grow exponentially.
     let is_nested = exprs.iter().any(|expr| is_case(expr).unwrap_or(true));
     if is_nested {
         return None;

@@ -1,8 +1,8 @@
-//! The one type that several values share: branches of CASE, columns of UNION.
+//! The common type of several values: branches of CASE, columns of UNION.
 
 use tidemark_types::SqlType;
 
-/// The type of a CASE whose branches have these two types; `None` when they do not go together.
+/// The type of a CASE whose branches have these two types; `None` if they are incompatible.
 pub(crate) fn branches(left: SqlType, right: SqlType) -> Option<SqlType> {
     match (left, right) {
         (SqlType::Symbol, SqlType::Symbol | SqlType::Null) | (SqlType::Null, SqlType::Symbol) => {
@@ -12,7 +12,7 @@ pub(crate) fn branches(left: SqlType, right: SqlType) -> Option<SqlType> {
     }
 }
 
-/// The type of a UNION's column whose branches have these two types. Text takes everything.
+/// The type of a UNION's column whose inputs have these two types. Text combines with any type.
 pub(crate) fn union_columns(left: SqlType, right: SqlType) -> Option<SqlType> {
     if left == SqlType::Symbol && right == SqlType::Symbol {
         return Some(SqlType::String);
@@ -68,7 +68,7 @@ fn numbers(left: SqlType, right: SqlType) -> Option<SqlType> {
     let (low, high) = (rank(left)?.min(rank(right)?), rank(left)?.max(rank(right)?));
     Some(match (low, high) {
         (_, 5) => SqlType::Double,
-        // FLOAT cannot hold what LONG and INT hold.
+        // FLOAT cannot represent all LONG and INT values.
         (2 | 3, 4) => SqlType::Double,
         (_, 4) => SqlType::Float,
         (_, 3) => SqlType::Long,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unions_widen_and_text_takes_the_rest() {
+    fn unions_widen_numbers_and_fall_back_to_text() {
         let cases = [
             (SqlType::Int, SqlType::Long, Some(SqlType::Long)),
             (SqlType::Symbol, SqlType::Varchar, Some(SqlType::Varchar)),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_refuse_text_beside_numbers() {
+    fn branches_reject_text_with_numbers() {
         assert_eq!(branches(SqlType::Int, SqlType::Char), None);
         assert_eq!(branches(SqlType::Symbol, SqlType::Char), Some(SqlType::String));
     }

@@ -1,4 +1,4 @@
-//! Window functions, run by `DataFusion`'s window operators.
+//! Binds window functions.
 
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
@@ -25,13 +25,13 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// A window function as `DataFusion` has it, and the types around it.
+/// A resolved window function for `DataFusion`, with its types.
 struct Resolved {
     function: WindowFunctionDefinition,
     arguments: Vec<Typed>,
     return_type: SqlType,
     distinct: bool,
-    /// Run by `DataFusion` alone, to which rows of one instant are one.
+    /// Whether only `DataFusion` executes it, which treats rows with equal timestamps as peers.
     by_rows: bool,
 }
 
@@ -65,7 +65,8 @@ impl Binder<'_> {
             return Err(refused_range(&call.name.text, at));
         }
         if frames.by_rows() {
-            // Rows of a partition do not differ by its keys, and DataFusion stumbles over these.
+            // Partition keys are constant within a partition, and DataFusion fails on them in ORDER
+            // BY.
             order_by.retain(|key| !partition_by.iter().any(|one| one.expr == key.expr));
         }
         refuse_decimals_around(&resolved, &frames, at)?;
@@ -97,15 +98,14 @@ impl Binder<'_> {
             Frames::One(frame) => window.over(frame),
             Frames::Around(before, behind) => around(&window, (before, behind), at)?,
         };
-        // DataFusion counts in unsigned numbers.
+        // DataFusion returns unsigned counts.
         let expr = if unsigned { cast(expr, DataType::Int64) } else { expr };
         let value = Typed::computed(expr, resolved.return_type);
-        // Of no row that passes FILTER the aggregates give null.
+        // Aggregates return null if no row passes FILTER.
         Ok(if call.filter.is_some() { value.never_null() } else { value })
     }
 
-    /// The frames of a call; those that are written are checked also where the function has no use
-    /// for them.
+    /// The frames of a call. A written frame is validated even if the function ignores it.
     fn frames_of(
         &mut self,
         call: &CallNode,
@@ -123,7 +123,7 @@ impl Binder<'_> {
         Ok(frames)
     }
 
-    /// ORDER BY of a window.
+    /// The ORDER BY of a window.
     fn window_order(
         &mut self,
         keys: &[OrderItem],
@@ -138,7 +138,7 @@ impl Binder<'_> {
         Ok(order_by)
     }
 
-    /// The function with its arguments.
+    /// The resolved function with its arguments.
     fn window_resolved(
         &mut self,
         call: &CallNode,
@@ -168,8 +168,8 @@ impl Binder<'_> {
         Ok(Resolved { function, arguments, return_type, distinct: false, by_rows: false })
     }
 
-    /// IGNORE NULLS, of the functions that have a value of another row, and of the aggregates,
-    /// which skip nulls as they are.
+    /// Whether IGNORE NULLS applies: to functions that return a value of another row, and to
+    /// aggregates, which skip nulls anyway.
     fn ignores_nulls(call: &CallNode, function: &str) -> EngineResult<bool> {
         let ranks = matches!(
             function,
@@ -183,8 +183,8 @@ impl Binder<'_> {
         Ok(call.ignore_nulls || call.name.text.eq_ignore_ascii_case("locf"))
     }
 
-    /// FILTER: the rows that fail it have a null argument, which every aggregate skips. So the
-    /// frame, the operator and what a live view reads of the function stay as they are.
+    /// FILTER: rows that fail it get a null argument, which every aggregate skips. The frame, the
+    /// operator and the input of live views stay the same.
     fn only_filtered(
         &mut self,
         mut resolved: Resolved,
@@ -204,7 +204,7 @@ impl Binder<'_> {
         Ok(resolved)
     }
 
-    /// What a function gives over a frame without rows.
+    /// The result of a function over an empty frame.
     fn over_nothing(&mut self, name: &str, return_type: SqlType) -> EngineResult<Typed> {
         if name == "count" {
             return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long));
@@ -221,14 +221,14 @@ impl Binder<'_> {
         use WindowFunctionDefinition::WindowUDF;
         let name = call.name.text.to_ascii_lowercase();
         self.check_neighbour(&name, call, &arguments)?;
-        // The least and the greatest value are the same without repeated ones.
+        // DISTINCT does not change a minimum or maximum.
         if call.distinct && !matches!(name.as_str(), "min" | "max") {
             return self.window_aggregate(call, &name, arguments);
         }
         Self::check_arity(&name, call, &arguments)?;
         let first_type = value_type(&name, &arguments);
         if first_type == SqlType::Period && matches!(name.as_str(), "min" | "max") {
-            // DataFusion's would compare months first.
+            // DataFusion would compare months first.
             let what = format!("{name} of PERIOD over a window is");
             return Err(error::not_supported(&what, call.name.span));
         }
@@ -281,7 +281,7 @@ impl Binder<'_> {
         Ok(Resolved { function, arguments, return_type, distinct: false, by_rows: false })
     }
 
-    /// Refuses what has too few or too many arguments for `DataFusion`.
+    /// Rejects too few or too many arguments for `DataFusion`.
     fn check_arity(name: &str, call: &CallNode, given: &[Typed]) -> EngineResult<()> {
         let (least, most) = match name {
             "row_number" | "rank" | "dense_rank" | "percent_rank" | "cume_dist" => (0, 0),
@@ -303,8 +303,8 @@ impl Binder<'_> {
         Err(error::at(ErrorCode::InvalidValue, message, call.name.span))
     }
 
-    /// An aggregate without a form of its own for windows. Those of numbers have one state for
-    /// all rows before, so that frames which grow cost nothing more.
+    /// An aggregate without a special window implementation. Numeric ones keep one state for all
+    /// preceding rows, so growing frames cost nothing extra.
     fn window_aggregate(
         &mut self,
         call: &CallNode,
@@ -341,7 +341,7 @@ impl Binder<'_> {
         })
     }
 
-    /// What `lag` and `lead` ask of their arguments.
+    /// Checks the arguments of `lag` and `lead`.
     fn check_neighbour(
         &self,
         name: &str,
@@ -398,8 +398,8 @@ impl Binder<'_> {
     }
 }
 
-/// The type of what a window function is about. `lag` and `lead` have one that holds their default
-/// as well, which is text that becomes any type, or a value that would be cut.
+/// The type of a window function's value. For `lag` and `lead` it must also hold their default,
+/// unless that is text, which converts to any type, or would be truncated.
 fn value_type(name: &str, arguments: &[Typed]) -> SqlType {
     let first = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
     match (name, arguments.get(2)) {
@@ -423,15 +423,15 @@ pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Ex
     window.over(&default_frame(true))
 }
 
-/// The order of rows in a window without ORDER BY. `DataFusion` reads the parts of a scan in any
-/// order, and aggregates such as `delta` and frames of so many rows depend on it.
+/// The row order of a window without ORDER BY. `DataFusion` reads the partitions of a scan in any
+/// order, but aggregates such as `delta` and ROWS frames depend on it.
 fn by_time(scope: &Scope<'_>) -> Option<SortExpr> {
     let column = scope.relation?.timestamp_column()?;
     column.origin.note();
     Some(SortExpr::new(column.expr(), true, true))
 }
 
-/// The error for a window function where there is no list of rows to look at.
+/// The error for a window function where none is allowed.
 pub(crate) fn refused(at: Span) -> EngineError {
     let message = "window functions are not allowed here";
     error::at(ErrorCode::NotSupported, message, at).with_hint("compute it in a sub-query")
@@ -442,7 +442,8 @@ fn refused_range(name: &str, at: Span) -> EngineError {
     error::not_supported(&what, at).with_hint("end it before the row, or count ROWS")
 }
 
-/// Refuses exact sums of the rows before and behind the current one: they are no sum of two.
+/// Rejects exact DECIMAL sums over rows before and after the current row: they cannot be computed
+/// from two sums.
 fn refuse_decimals_around(resolved: &Resolved, frames: &Frames, at: Span) -> EngineResult<()> {
     let name = resolved.function.name();
     let is_exact = is_decimal(resolved.return_type) && matches!(name, "sum" | "avg");
@@ -457,7 +458,7 @@ fn is_decimal(of: SqlType) -> bool {
     matches!(of, SqlType::Decimal(..))
 }
 
-/// Functions to which the order of the partition's rows is all.
+/// Functions that depend only on row order and ignore the frame.
 fn ignores_frames(name: &str) -> bool {
     matches!(
         name,
@@ -472,7 +473,7 @@ fn ignores_frames(name: &str) -> bool {
     )
 }
 
-/// Aggregates whose state is a few numbers.
+/// Aggregates whose state consists of a few numbers.
 fn is_foldable(name: &str) -> bool {
     matches!(
         name,

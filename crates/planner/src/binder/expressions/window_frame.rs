@@ -1,4 +1,4 @@
-//! Frames of window functions: their bounds, and what EXCLUDE CURRENT ROW makes of them.
+//! Frames of window functions: their bounds, and the effect of EXCLUDE CURRENT ROW.
 
 use datafusion::common::ScalarValue;
 use datafusion::functions_aggregate as aggregates;
@@ -15,16 +15,16 @@ use crate::binder::expressions::frame_aggregate::over_frames;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, error};
 
-/// The rows a window function sees from a row.
+/// The frame of a window function, relative to a row.
 pub(crate) enum Frames {
-    /// Consecutive ones.
+    /// Consecutive rows.
     One(WindowFrame),
-    /// Those before the row and those behind it.
+    /// The rows before the current row and those after it.
     Around(WindowFrame, WindowFrame),
 }
 
 impl Frames {
-    /// Whether it counts rows.
+    /// Whether the frame counts rows.
     pub(crate) fn by_rows(&self) -> bool {
         match self {
             Self::One(frame) => frame.units == WindowFrameUnits::Rows,
@@ -32,7 +32,7 @@ impl Frames {
         }
     }
 
-    /// Whether rows of the current instant may be in it or not, by where they stand.
+    /// Whether the frame includes only some of the rows with the current timestamp.
     pub(crate) fn ends_amid_equals(&self) -> bool {
         match self {
             Self::One(frame) => !self.by_rows() && ends_now(&frame.end_bound),
@@ -49,7 +49,7 @@ fn ends_now(end: &WindowFrameBound) -> bool {
     }
 }
 
-/// A window function but for its frame.
+/// A window function without its frame.
 #[derive(Clone)]
 pub(crate) struct OverRows {
     pub(crate) function: WindowFunctionDefinition,
@@ -61,7 +61,7 @@ pub(crate) struct OverRows {
 }
 
 impl OverRows {
-    /// Over a frame.
+    /// The function over a frame.
     pub(crate) fn over(&self, frame: &WindowFrame) -> Expr {
         Expr::from(WindowFunction {
             fun: self.function.clone(),
@@ -128,13 +128,13 @@ impl Binder<'_> {
             && order_by.is_empty()
             && !(begins && whole.end_bound == WindowFrameBound::CurrentRow)
         {
-            // Without an order the rows of a partition are all alike.
+            // Without ORDER BY, all rows of a partition are peers.
             whole = default_frame(false);
         }
         if *exclude_current_row {
             return without_current_row(whole, *span, unit);
         }
-        // Rows of the current instant that come later are not seen yet.
+        // Later rows with the current timestamp are not included yet.
         if whole.start_bound.is_unbounded() && whole.end_bound == WindowFrameBound::CurrentRow {
             return Ok(Frames::One(default_frame(true)));
         }
@@ -163,7 +163,7 @@ impl Binder<'_> {
         })
     }
 
-    /// A frame's distance: rows, or time in the timestamp's unit.
+    /// The distance of a frame bound: a number of rows, or a time in the timestamp's unit.
     fn distance(
         &mut self,
         id: tidemark_ast::NodeId,
@@ -191,8 +191,8 @@ impl Binder<'_> {
     }
 }
 
-/// A frame but for the row it is seen from. One that ends at the row ends at the row, or the
-/// smallest time, before; one that goes on behind it falls apart in two.
+/// The frame without the current row. A frame that ends at that row ends one row or one time unit
+/// earlier. One that continues after it is split in two.
 fn without_current_row(
     whole: WindowFrame,
     at: Span,
@@ -222,7 +222,7 @@ fn without_current_row(
     }
 }
 
-/// Where a frame's bound lies, seen from the row.
+/// Position of a frame bound relative to the current row.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Before,
@@ -252,7 +252,7 @@ fn row_behind() -> WindowFrameBound {
     WindowFrameBound::Following(ScalarValue::UInt64(Some(1)))
 }
 
-/// A function over the rows before and behind, out of what it gives for each.
+/// Combines a function's results over the rows before and after the current row.
 pub(crate) fn around(
     window: &OverRows,
     (before, behind): (&WindowFrame, &WindowFrame),
@@ -306,18 +306,18 @@ pub(crate) fn around(
 
 const DOUBLE: arrow_schema::DataType = arrow_schema::DataType::Float64;
 
-/// `combined`, or the one that is not null.
+/// `combined` if both are non-null; otherwise the non-null one.
 fn known_or(low: Expr, high: Expr, combined: Expr) -> datafusion::common::Result<Expr> {
     when(low.clone().is_null(), high.clone()).when(high.is_null(), low).otherwise(combined)
 }
 
-/// A span of time.
+/// A fixed length of time.
 fn interval(nanoseconds: i64) -> ScalarValue {
     let interval = arrow::datatypes::IntervalMonthDayNano { months: 0, days: 0, nanoseconds };
     ScalarValue::IntervalMonthDayNano(Some(interval))
 }
 
-/// Nanoseconds in a unit word, singular or plural.
+/// Nanoseconds of a unit word, singular or plural.
 pub(crate) fn time_word(word: &str) -> Option<i64> {
     let lower = word.to_ascii_lowercase();
     Some(match lower.strip_suffix('s').unwrap_or(&lower) {
@@ -332,7 +332,7 @@ pub(crate) fn time_word(word: &str) -> Option<i64> {
     })
 }
 
-/// Whether a frame ends before it starts, in every row.
+/// Whether a frame is empty for every row because it ends before it starts.
 pub(crate) fn is_never_filled(frame: &WindowFrame) -> bool {
     let rows = |bound: &WindowFrameBound| match bound {
         WindowFrameBound::Preceding(ScalarValue::UInt64(Some(rows))) => Some(-i128::from(*rows)),
@@ -346,7 +346,7 @@ pub(crate) fn is_never_filled(frame: &WindowFrame) -> bool {
     }
 }
 
-/// With ORDER BY up to the current row, counted in rows; without, the whole partition.
+/// With ORDER BY, all rows up to the current one; without it, the whole partition.
 pub(crate) fn default_frame(ordered: bool) -> WindowFrame {
     let endless = ScalarValue::UInt64(None);
     let end = if ordered {

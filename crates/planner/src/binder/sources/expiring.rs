@@ -1,4 +1,4 @@
-//! Materialized views whose rows expire: who reads one reads the query that its policy is.
+//! Materialized views with expiring rows: reading such a view reads the query of its policy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
-    /// The rows of a table as readers see them: of a materialized view those that did not expire.
+    /// The rows of a table as readers see them: for a materialized view, the rows that have not
+    /// expired.
     pub(crate) fn table_rows(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -57,7 +58,7 @@ impl Binder<'_> {
         let own = tree.numbered().filter(|(_, node)| is_own(node));
         let sources: BTreeMap<u32, _> =
             own.map(|(place, _)| (place, table_source(table))).collect();
-        // What the policy reads of the view is not what its reader reads.
+        // Tables read by the policy do not count as read by the view's reader.
         let accesses = self.accesses.clone();
         let shown = self.within(&tree, |inner| {
             inner.beneath_view = true;

@@ -16,7 +16,7 @@ use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, error};
 use crate::{Access, ExternalSources, ExternalTable, FileRoot, TextRequest, TextRows};
 
-/// Options of `read_csv` under their names here and elsewhere.
+/// Names of `read_csv` options, and their canonical names.
 const CSV_OPTIONS: [(&str, &str); 10] = [
     ("delimiter", "delimiter"),
     ("delim", "delimiter"),
@@ -29,10 +29,10 @@ const CSV_OPTIONS: [(&str, &str); 10] = [
     ("ignore_errors", "ignore_errors"),
     ("sample_size", "sample_size"),
 ];
-/// Those that JSON has, too.
+/// Options that JSON files also have.
 const JSON_OPTIONS: [&str; 4] = ["encoding", "schema", "ignore_errors", "sample_size"];
 
-/// What a call says: paths, and options by their names.
+/// Options of a call, by canonical name.
 type Options = BTreeMap<&'static str, String>;
 
 impl Binder<'_> {
@@ -46,7 +46,7 @@ impl Binder<'_> {
         self.rows_of_files(table)
     }
 
-    /// `read_csv('a', header = true)`, and the same of JSON.
+    /// `read_csv('a', header = true)`, and the same for JSON.
     pub(crate) fn read_text(
         &mut self,
         call: &CallNode,
@@ -84,7 +84,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `name = value`, which is an option and no condition here.
+    /// `name = value`, which is an option here and not a condition.
     fn option(&self, id: NodeId) -> EngineResult<Option<(Name, NodeId)>> {
         let Node::Binary { operator: BinaryOperator::Equal, left, right, .. } = self.node(id)?
         else {
@@ -157,7 +157,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// The paths that a call names, and where.
+    /// The paths in a call, and their position.
     fn paths(&mut self, call: &CallNode, places: &[NodeId]) -> EngineResult<(Vec<String>, Span)> {
         let mut arguments = places.to_vec();
         if let [only] = places
@@ -178,12 +178,12 @@ impl Binder<'_> {
         if paths.is_empty() { Err(missing(first)) } else { Ok((paths, first)) }
     }
 
-    /// What opens files, for users who may read them.
+    /// The interface that opens files, if the user may read them.
     fn files(&mut self, call: &CallNode) -> EngineResult<Arc<dyn ExternalSources>> {
         self.accesses.note(Access::new("", Permission::ReadFiles));
         let sees_files = self.visibility().is_none_or(|visibility| visibility.files);
         if !sees_files && !self.beneath_view {
-            // The error does not reveal which files there are.
+            // The error does not reveal which files exist.
             return Err(EngineError::new(ErrorCode::AccessDenied, "Access denied [READ FILES]"));
         }
         let what = format!("{} is", call.name.text);
@@ -196,7 +196,7 @@ impl Binder<'_> {
         let mut rows = self.provider_rows(table.provider, &columns)?;
         let is_time = |at: &usize| table.columns[*at].sql_type.is_timestamp();
         let mut times = (0..table.columns.len()).filter(is_time);
-        // Of files that say nothing of their order, the only timestamp there is.
+        // If files do not declare an order, their only timestamp column.
         let only = times.next().filter(|_| times.next().is_none());
         rows.timestamp = table.sorted_by.or(only);
         if table.sorted_by.is_some() {

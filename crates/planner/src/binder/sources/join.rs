@@ -1,4 +1,4 @@
-//! Joins and their conditions. Relational ones run in `DataFusion`; `time_join` has the others.
+//! Joins and their conditions. `DataFusion` executes relational joins; `time_join` has the others.
 //! Null keys match null keys.
 
 use std::borrow::Cow;
@@ -23,43 +23,43 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{GoneColumn, Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
-/// Tables of one chain of joins: the time to plan it grows with the square of their number.
+/// Maximum number of tables in a chain of joins: planning time is quadratic in their number.
 const MAX_JOINED_TABLES: usize = 100;
 
-/// A join's condition, taken apart.
+/// The components of a join condition.
 #[derive(Default)]
 pub(crate) struct Condition {
-    /// Equal values of a left and a right row.
+    /// Pairs of left and right expressions that must be equal.
     pub(crate) keys: Vec<(Expr, Expr)>,
-    /// All other terms.
+    /// All other conditions.
     pub(crate) rest: Vec<Typed>,
-    /// Where keys are integers of different widths, of which joins by time want one.
+    /// Position of a key pair with integers of different widths, which time-based joins reject.
     widened: Option<Span>,
-    /// The columns of USING and NATURAL.
+    /// Columns of USING and NATURAL.
     using: Vec<Using>,
 }
 
-/// A column that USING makes one of both sides.
+/// A column that USING merges from both sides.
 struct Using {
     name: String,
-    /// The values of either side, in one type.
+    /// The values of the left and right side, in one type.
     sides: (Expr, Expr),
     sql_type: SqlType,
 }
 
 impl Condition {
-    /// Of equal values alone.
+    /// A condition with equal keys only.
     pub(crate) fn of_keys(keys: Vec<(Expr, Expr)>) -> Self {
         Self { keys, ..Self::default() }
     }
 
-    /// Refuses keys of different types.
+    /// Rejects keys of different types.
     pub(crate) fn refuse_widened(&self) -> EngineResult<()> {
         self.widened.map_or(Ok(()), |at| Err(mismatch(at)))
     }
 }
 
-/// What an expression reads.
+/// The sides that an expression reads.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Side {
     Left,
@@ -86,7 +86,7 @@ impl Binder<'_> {
         }
         let is_lateral = matches!(self.node(right_id)?, Node::Derived { lateral: true, .. });
         let (right, captured) = match self.node(right_id)? {
-            // A function may read the columns of the sources on its left.
+            // A function may read columns of the sources on its left.
             Node::TableFunction { .. } | Node::Derived { lateral: true, .. } => {
                 self.beside_rows(left.clone(), |binder| binder.source(right_id))?
             }
@@ -103,8 +103,8 @@ impl Binder<'_> {
         Ok(Relation { merged, listed, ..joined })
     }
 
-    /// Whether the right side is UNNEST and the join asks nothing of its elements: they need no
-    /// join with the row that they are of.
+    /// Whether the right side is UNNEST and the join has no condition on its elements. Then the
+    /// elements need no join with their row.
     fn is_joined_whole(
         &self,
         join: &JoinKind,
@@ -123,7 +123,7 @@ impl Binder<'_> {
         Ok(asks_nothing && keeps_left && self.unnest_of(right).is_some())
     }
 
-    /// A join of two sources by its kind.
+    /// Joins two sources by the kind of the join.
     pub(crate) fn sides_joined(
         &mut self,
         id: NodeId,
@@ -164,7 +164,7 @@ impl Binder<'_> {
             JoinKind::Splice => {
                 return self.splice_join(&left, &right, on.as_ref(), *keyword_span);
             }
-            // Select blocks bind these themselves, where they stand last.
+            // Select blocks bind these themselves if they are the last join.
             JoinKind::Window { .. } => {
                 return Err(not_combined("window", *keyword_span));
             }
@@ -184,7 +184,7 @@ impl Binder<'_> {
         relational(left, right, condition, kind, self.condition_span(on.as_ref(), *keyword_span))
     }
 
-    /// Tables that follow each other in joins up to this one.
+    /// Number of consecutive joins up to this one.
     fn joined_tables(&self, id: NodeId) -> usize {
         let left = |id: &NodeId| match self.tree.get(*id) {
             Some(Node::Join { left, .. }) => Some(*left),
@@ -200,7 +200,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Takes a join's condition apart.
+    /// Splits a join condition into its components.
     pub(crate) fn condition(
         &mut self,
         on: &JoinOn,
@@ -215,7 +215,8 @@ impl Binder<'_> {
                     return Err(gone.error(Span::default()));
                 }
                 for name in using_names(columns, left, right).iter() {
-                    // Of several, joins with USING before have made one.
+                    // Fails if the name is ambiguous: preceding USING joins must have merged such
+                    // columns.
                     left.resolve(std::slice::from_ref(name))?;
                     let (left, right) = self.common_column(name, left, right, &mut condition)?;
                     condition.using.push(self.using(name, left, right)?);
@@ -250,7 +251,7 @@ impl Binder<'_> {
         Ok((left, right))
     }
 
-    /// The column that USING makes of both sides.
+    /// The merged column of USING.
     fn using(&mut self, name: &Name, left: Typed, right: Typed) -> EngineResult<Using> {
         let at = name.span;
         let sql_type =
@@ -275,7 +276,7 @@ impl Binder<'_> {
                     self.condition_term(*operand, left, right, both, into)?;
                 }
             }
-            // `ON a`: a column that both sides have.
+            // `ON a`: a column that exists on both sides.
             Node::Column { path } if path.len() == 1 => {
                 self.common_column(&path[0], left, right, into)?;
             }
@@ -300,7 +301,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Two keys in one type. Text of all kinds goes together, and so do numbers with integers.
+    /// Casts two keys to one type. All text types are compatible, and so are floating-point numbers
+    /// and integers.
     fn key_pair(
         &mut self,
         left: Typed,
@@ -346,7 +348,7 @@ impl Binder<'_> {
     }
 }
 
-/// Refuses TOLERANCE of a join that is not by time.
+/// Rejects TOLERANCE in a join that is not time-based.
 pub(crate) fn refuse_tolerance(
     join: &JoinKind,
     tolerance: Option<&AsofTolerance>,
@@ -366,7 +368,7 @@ fn mismatch(at: Span) -> EngineError {
     error::at(ErrorCode::TypeMismatch, "join column type mismatch", at)
 }
 
-/// The pairs of rows for which all terms hold; equal columns of both sides are the join's keys.
+/// The pairs of rows that satisfy all conditions; equal columns of both sides become join keys.
 pub(crate) fn filtered_product(
     binder: &mut Binder<'_>,
     left: Relation,
@@ -376,7 +378,7 @@ pub(crate) fn filtered_product(
     let both = combined(&left, &right);
     let mut condition = Condition::default();
     for &term in terms {
-        // A bare column is a test here, not a column that both sides have.
+        // A bare column is a condition here, not a column name common to both sides.
         if let Node::Column { .. } = binder.node(term)? {
             condition.rest.push(binder.predicate(term, &Scope::rows(&both), false)?);
         } else {
@@ -386,7 +388,7 @@ pub(crate) fn filtered_product(
     relational(left, right, condition, JoinType::Inner, Span::default())
 }
 
-/// A column that is gone and may have been one of those that both sides had.
+/// A dropped column that may have been common to both sides.
 fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r GoneColumn> {
     let had = |side: &Relation, name: &str| {
         let there = side.columns.iter().map(|column| &column.name);
@@ -397,16 +399,16 @@ fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r Gon
     of_left.or_else(|| right.gone.iter().find(|gone| had(left, &gone.name)))
 }
 
-/// Columns of a join, as [`Relation`] has them.
+/// Columns of a join in the form of [`Relation`].
 struct Merged {
     merged: Vec<Vec<usize>>,
     listed: Option<Vec<usize>>,
 }
 
-/// The columns that USING, NATURAL and `ON (a, b)` make one of, of both sides, and those that `*`
-/// means then. Those of a row are equal, or one side has none; of FULL JOIN either side may have
-/// none, and a column behind all others has the one that is there. Joins by time make none of
-/// theirs one, as the peer has it. `None`: nothing changes.
+/// The columns that USING, NATURAL and `ON (a, b)` merge, and the columns of `*` after merging. In
+/// each row the merged columns are equal, or one side has no row. In a FULL JOIN either side may
+/// have no row, so an additional last column holds the existing value. As in QuestDB, time-based
+/// joins merge no columns. `None` if nothing changes.
 fn merged_by(
     on: Option<&JoinOn>,
     join: &JoinKind,
@@ -418,7 +420,7 @@ fn merged_by(
         JoinOn::Columns { columns } => (Cow::Borrowed(columns.as_slice()), false),
         JoinOn::Expression { condition: _ } => return None,
     };
-    // Of FULL JOIN … ON (a) neither column has the values of both.
+    // In FULL JOIN … ON (a), neither column has the values of both sides.
     if join.is_by_time() || (!is_using && matches!(join, JoinKind::Full)) {
         return None;
     }
@@ -454,12 +456,12 @@ fn merged_by(
     Some(Merged { merged, listed: Some(first_listed) })
 }
 
-/// The names of USING; of NATURAL JOIN, whose list is empty, every name that both sides have.
+/// The columns of USING; for NATURAL JOIN, whose list is empty, all common column names.
 fn using_names<'n>(columns: &'n [Name], left: &Relation, right: &Relation) -> Cow<'n, [Name]> {
     if columns.is_empty() { Cow::Owned(common_names(left, right)) } else { Cow::Borrowed(columns) }
 }
 
-/// Names that both sides have, in the left side's order.
+/// Column names common to both sides, in the order of the left side.
 fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
     let named = |column: &ScopeColumn| Name {
         text: column.name.clone(),
@@ -508,10 +510,10 @@ pub(crate) fn relational(
     let filter = (!rest.is_empty()).then(|| predicate::all(rest).expr);
     let width = left.columns.len();
     if matches!(kind, JoinType::Inner | JoinType::Left) {
-        // Every row has the left one's time, though the join tells nothing of their order.
+        // Each row has the timestamp of its left row, but a join guarantees no order.
         joined.keep_time(&left, left.order.shuffled());
     }
-    // Clients read what the catalog tells in its order; where rows have a time the order is theirs.
+    // Clients expect catalog rows in the catalog's order; rows with a timestamp are ordered by it.
     let is_turned = kind == JoinType::Left && is_catalog(&left);
     let (sides, keys, turned) = if is_turned {
         let keys = condition.keys.into_iter().map(|(left, right)| (right, left)).collect();
@@ -541,14 +543,15 @@ pub(crate) fn relational(
         JoinType::Left => filled_in(plan, &joined, |index| index >= width)?,
         JoinType::Right => filled_in(plan, &joined, |index| index < width)?,
         JoinType::Full => filled_in(plan, &joined, |_| true)?,
-        // Of an inner join ON is WHERE.
+        // In an inner join, ON is equivalent to WHERE.
         _ if !late.is_empty() => relation::filter(plan, predicate::all(late).expr)?,
         _ => plan,
     };
     Ok(joined)
 }
 
-/// The columns that USING makes of both sides, where either may have no row, behind the others.
+/// Adds the merged columns of USING after all others, for joins in which either side may have no
+/// row.
 fn with_either_side(
     plan: LogicalPlan,
     joined: &mut Relation,
@@ -575,7 +578,7 @@ fn with_either_side(
     relation::project(plan, exprs)
 }
 
-/// The column of this name; of several that joins before made equal, the first.
+/// The column with this name; the first one if preceding joins made several equal.
 fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
     rows.resolve(path).or_else(|failure| {
         let same = |column: &ScopeColumn| {
@@ -589,8 +592,8 @@ fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
     })
 }
 
-/// A test with a sub-query, as a column of the side that it reads: an outer join can test a
-/// column, and its rows without a match cannot be known afterwards. Where the test reads both
+/// Computes a condition with a sub-query as a column of the side it reads: an outer join can test a
+/// column, and unmatched rows cannot be determined after the join. If the condition reads both
 /// sides, each of its sub-queries becomes a column.
 fn computed_before(
     left: &mut Relation,
@@ -599,7 +602,7 @@ fn computed_before(
     number: usize,
     at: Span,
 ) -> EngineResult<Typed> {
-    // No other condition of the statement is at this position.
+    // No other condition in the statement has this position.
     let name = format!("on_{}_{number}", at.start);
     if let Some(column) = column_before(left, right, &test.expr, &name)? {
         return Ok(Typed::computed(column, test.sql_type));
@@ -622,8 +625,8 @@ fn computed_before(
     Ok(Typed::computed(computed, test.sql_type))
 }
 
-/// An expression as a column of the one side that it and its sub-queries read; `None` if they read
-/// both.
+/// Adds an expression as a column of the only side that it and its sub-queries read; `None` if they
+/// read both sides.
 fn column_before(
     left: &mut Relation,
     right: &mut Relation,
@@ -640,7 +643,7 @@ fn column_before(
         Side::Right | Side::Neither => right,
         Side::Both => return Ok(None),
     };
-    // All of the plan's columns: what was computed before this one stays.
+    // Keep all columns of the plan, including previously computed ones.
     let mut exprs: Vec<Expr> =
         relation.plan.schema().columns().into_iter().map(Expr::Column).collect();
     exprs.push(expr.clone().alias(name));
@@ -649,7 +652,7 @@ fn column_before(
     Ok(Some(Expr::Column(Column::new_unqualified(name))))
 }
 
-/// Which side's columns the sub-queries of an expression read.
+/// The sides that the sub-queries of an expression read.
 fn captured_side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
     let mut found = Side::Neither;
     let _ = expr.apply(|node| {
@@ -670,7 +673,7 @@ fn not_combined(kind: &str, at: Span) -> EngineError {
     error::at(ErrorCode::NotSupported, message, at)
 }
 
-/// A row without a match has false and 0 where a type has no null.
+/// Unmatched rows have false or 0 in types without null.
 pub(crate) fn filled_in(
     plan: LogicalPlan,
     rows: &Relation,
@@ -691,7 +694,7 @@ pub(crate) fn filled_in(
     relation::project(plan, values.chain(rows.unselected()).collect())
 }
 
-/// Which side's columns an expression reads.
+/// The sides that an expression reads.
 pub(crate) fn side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
     let mut found = Side::Neither;
     let reads = |side: &Relation, node: &Expr| side.columns.iter().any(|c| c.expr() == *node);

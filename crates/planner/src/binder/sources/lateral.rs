@@ -1,5 +1,5 @@
-//! LATERAL: a sub-query for each row of the left side. That of the last row before each row's time
-//! is an ASOF JOIN.
+//! LATERAL: a sub-query for each row of the left side. A sub-query for the last row up to each
+//! row's timestamp becomes an ASOF JOIN.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +24,7 @@ use crate::binder::state::scope::{Relation, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// A join with a query, or with a function, that may read the columns of the sources on its
-    /// left.
+    /// A join with a query or a function that may read columns of the sources on its left.
     pub(crate) fn lateral_join(
         &mut self,
         id: NodeId,
@@ -73,22 +72,22 @@ impl Binder<'_> {
     }
 }
 
-/// `SELECT … FROM right WHERE key = left.key AND time <= left.time ORDER BY time DESC LIMIT 1`,
-/// taken apart.
+/// The components of `SELECT … FROM right WHERE key = left.key AND time <= left.time ORDER BY time
+/// DESC LIMIT 1`.
 struct LastBefore {
-    /// The rows among which the last one is looked for, without what relates them to the left.
+    /// The rows to search for the last one, without the conditions on the left row.
     rows: LogicalPlan,
-    /// Their designated timestamp.
+    /// Designated timestamp of `rows`.
     time: Expr,
     kind: AsofKind,
-    /// Values of a left row and of the right row that must be equal.
+    /// Pairs of left and right values that must be equal.
     keys: Vec<(Expr, Expr)>,
-    /// What is selected, over `rows` and the left side.
+    /// The selected expressions, over `rows` and the left side.
     outputs: Vec<Expr>,
 }
 
 impl LastBefore {
-    /// None for every other query.
+    /// Returns `None` for queries of any other form.
     fn of(plan: &LogicalPlan, captured: &[Expr], left_time: &Expr) -> Option<Self> {
         let mut outputs: Vec<Expr> =
             plan.schema().columns().into_iter().map(Expr::Column).collect();
@@ -139,7 +138,7 @@ impl LastBefore {
         let rows = filter.input.as_ref().clone();
         let reads_more = rows.exists(|node| Ok(node.contains_outer_reference())).unwrap_or(true);
         let Expr::Column(time) = &found.time else { return None };
-        // No other column is without nulls.
+        // Only the designated timestamp is non-nullable.
         let is_time = rows.schema().field_from_column(time).is_ok_and(|field| {
             matches!(field.data_type(), DataType::Timestamp(_, _)) && !field.is_nullable()
         });
@@ -156,7 +155,7 @@ impl LastBefore {
         Some(Self { rows, time, kind: kind?, keys, outputs })
     }
 
-    /// Of rows without a match nothing may be computed: all that is selected is null.
+    /// For unmatched left rows all outputs are null, so nothing may be computed from the left side.
     fn fits(&self, kind: JoinType) -> bool {
         let is_own = |output: &Expr| match output {
             Expr::Column(column) => self.rows.schema().has_column(column),
@@ -165,7 +164,7 @@ impl LastBefore {
         kind == JoinType::Inner || self.outputs.iter().all(is_own)
     }
 
-    /// The rows of `left`, each with what its last row before it has.
+    /// The rows of `left`, each with the outputs of its last preceding row.
     fn joined(self, left: &Relation, right: &Relation, kind: JoinType) -> EngineResult<Relation> {
         let time = left.timestamp_column().ok_or_else(no_time)?.clone();
         let (left_plan, left_key) = in_time_order(left, &time, time.sql_type)?;
@@ -201,7 +200,7 @@ impl LastBefore {
     }
 }
 
-/// The terms of a WHERE that relate a row to the left one.
+/// The conditions of a WHERE that compare a row with the left row.
 struct Terms<'t> {
     time: Expr,
     captured: &'t [Expr],
@@ -211,7 +210,7 @@ struct Terms<'t> {
 }
 
 impl Terms<'_> {
-    /// Takes an equality, or the bound of the time; false for any other term.
+    /// Extracts an equality or the bound on time; returns false for any other condition.
     fn take(&mut self, term: &Expr) -> bool {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = comparison(term) else {
             return false;
@@ -242,7 +241,7 @@ impl Terms<'_> {
         }
     }
 
-    /// What is read of the left row, as expressions over it.
+    /// Converts references to the left row to expressions over it.
     fn of_left(&self, expr: Expr) -> Option<Expr> {
         let mut is_whole = true;
         let replaced = expr.transform(|node| {
@@ -273,7 +272,7 @@ fn reads_outer(expr: &Expr) -> bool {
     expr.exists(|node| Ok(matches!(node, Expr::OuterReferenceColumn(_, _)))).unwrap_or(true)
 }
 
-/// Columns replaced by what they are below a node. None: one of them is not.
+/// Replaces columns by their expressions below a plan node; `None` if one is missing.
 fn replace_all(exprs: &mut [Expr], values: &HashMap<Column, Expr>) -> Option<()> {
     for expr in exprs {
         let replaced = std::mem::take(expr).transform(|node| match &node {
@@ -292,8 +291,8 @@ fn error_of(column: &Column) -> datafusion::common::DataFusionError {
     datafusion::common::DataFusionError::Internal(format!("no column {column}"))
 }
 
-/// The comparison in a term. `<=` holds for two nulls as well, which a time that is
-/// never null does not meet.
+/// The comparison in a condition. `<=` is also true for two nulls; this case cannot occur for a
+/// timestamp that is never null.
 fn comparison(term: &Expr) -> &Expr {
     match term {
         Expr::IsTrue(inner) => inner,
@@ -311,14 +310,14 @@ fn comparison(term: &Expr) -> &Expr {
     }
 }
 
-/// Whether two tests ask whether both sides of a comparison are null.
+/// Whether the tests are IS NULL on both operands of the comparison.
 fn is_null_test(tests: &BinaryExpr, comparison: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, right, .. }) = comparison else { return false };
     let asks = |test: &Expr, side: &Expr| matches!(test, Expr::IsNull(of) if **of == *side);
     asks(&tests.left, left) && asks(&tests.right, right)
 }
 
-/// Whether a condition holds for all pairs of rows.
+/// Whether a condition is true for all pairs of rows.
 fn holds_always(condition: &Condition) -> bool {
     let is_true = |expr: &Expr| *expr == Expr::Literal(ScalarValue::Boolean(Some(true)), None);
     condition.keys.is_empty() && condition.rest.iter().all(|term| is_true(&term.expr))

@@ -1,4 +1,4 @@
-//! What FROM names: tables, views, joins, table functions.
+//! Sources in FROM: tables, views, joins, table functions.
 
 pub(crate) mod expiring;
 pub(crate) mod files;

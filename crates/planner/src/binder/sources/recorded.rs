@@ -1,8 +1,8 @@
-//! The names in a view's query, by what was recorded of them when it was made.
+//! Resolves the names in a view's query as recorded when the view was created.
 //!
-//! A table is known by its identity, and so is each column it had. A renamed one is found under the
-//! name that the query has for it; one that is gone makes the view invalid, and a later one of its
-//! name is another; columns that were added later are not there for the view.
+//! Tables and columns are recorded by identity. A renamed one is found under the name in the query.
+//! If one was dropped, the view is invalid, even if a new one has the same name. Columns added
+//! later are not visible to the view.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::binder::state::scope::{GoneColumn, Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The relation that a name in a view's query means.
+    /// The relation that a name in a view's query refers to.
     pub(crate) fn recorded_source(
         &mut self,
         source: &ViewSource,
@@ -56,7 +56,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The table itself, or the one that an import put in its place.
+    /// The table itself, or the table that replaced it in an import.
     fn recorded_table(
         &self,
         id: TableId,
@@ -71,7 +71,7 @@ impl Binder<'_> {
     }
 }
 
-/// The rows with the columns that were there, in their order and under their names.
+/// The rows with the recorded columns, in their recorded order and with their recorded names.
 fn as_recorded(
     mut rows: Relation,
     columns: &[ViewColumn],
@@ -97,12 +97,12 @@ fn as_recorded(
     rows
 }
 
-/// A view that names what it was not bound to.
+/// The error for a view that references an object it was not bound to.
 pub(crate) fn unbound(name: &Name) -> EngineError {
     error::no_table(name).with_hint("ALTER VIEW with the text that views() shows")
 }
 
-/// What a query records of a table.
+/// The record of a table that a query references.
 pub(crate) fn table_source(table: &TableSnapshot) -> ViewSource {
     let schema = table.schema();
     let column = |column: &tidemark_storage::ColumnSchema| ViewColumn {

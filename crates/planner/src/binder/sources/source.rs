@@ -31,7 +31,7 @@ impl Binder<'_> {
                 let relation = self.named_source(id, name, alias.as_ref())?;
                 redesignated(relation, timestamp.as_ref())
             }
-            // LATERAL with nothing on its left is a plain sub-query.
+            // LATERAL without a left side is an ordinary sub-query.
             Node::Derived { query, alias, timestamp, lateral: _ } => {
                 let relation = self.derived(*query, alias.as_ref())?;
                 redesignated(relation, timestamp.as_ref())
@@ -79,8 +79,8 @@ impl Binder<'_> {
         relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)
     }
 
-    /// What DECLARE gave a name, as a source: a query, or the name of a table, a view or a function
-    /// of rows.
+    /// The value of a DECLARE variable as a source: a query, or the name of a table, view or table
+    /// function.
     fn declared(
         &mut self,
         value: VariableValue,
@@ -137,7 +137,7 @@ impl Binder<'_> {
         if let Some(source) = recorded.as_ref().and_then(|sources| sources.get(&id)) {
             return self.recorded_source(source, name, qualifier);
         }
-        // No table hides the catalog.
+        // Catalog tables take precedence over user tables.
         if (recorded.is_some() || identifier::is_reserved_table_name(&name.text))
             && let Some(rows) = self.catalog_table(&name.text)?
         {
@@ -169,7 +169,7 @@ impl Binder<'_> {
     }
 }
 
-/// WITH ORDINALITY: the number of each row, from 1.
+/// WITH ORDINALITY: numbers the rows, from 1.
 fn with_ordinality(mut relation: Relation) -> EngineResult<Relation> {
     let name = relation::fresh("row", &relation.plan);
     let number = row_number(Vec::new(), Vec::new()).alias(&name);
@@ -187,7 +187,7 @@ fn with_ordinality(mut relation: Relation) -> EngineResult<Relation> {
     Ok(relation)
 }
 
-/// `source TIMESTAMP(column)`: the column is trusted to ascend.
+/// `source TIMESTAMP(column)`: the column is assumed to be ascending.
 fn redesignated(mut relation: Relation, column: Option<&Name>) -> EngineResult<Relation> {
     let Some(name) = column else { return Ok(relation) };
     let found = relation.resolve(std::slice::from_ref(name))?;

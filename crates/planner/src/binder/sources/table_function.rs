@@ -1,4 +1,4 @@
-//! Functions in FROM: generators, catalog functions.
+//! Table functions in FROM: generators, catalog functions.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, SERIES, Scope, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error, names};
 
-/// Most rows that a generator makes while binding.
+/// Maximum number of rows that a generator creates at bind time.
 const MAX_LITERAL_ROWS: usize = 10_000_000;
 
 impl Binder<'_> {
@@ -64,7 +64,7 @@ impl Binder<'_> {
             "views" => self.views_rows()?,
             "materialized_views" => self.materialized_views_rows()?,
             "live_views" => self.live_views_rows()?,
-            // What access control asks; users have the catalog for it, which shows them their part.
+            // For access control alone: it shows more than a user may see.
             "access_schema" if self.visibility().is_none() => self.access_schema_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
@@ -78,13 +78,13 @@ impl Binder<'_> {
             "all_permissions" => self
                 .listed_rows("all_permissions")?
                 .ok_or_else(|| error::not_supported("access control is", call.name.span))?,
-            // The arrays of the catalog that tools spread out, options and rights, are all null.
+            // Catalog arrays that tools expand here (options and privileges) are always null.
             "pg_catalog.unnest" => {
                 let none = texts(Vec::<Option<&str>>::new());
                 let rows = self.literal_rows(vec![("unnest", SqlType::String, none)])?;
                 named_series(rows, alias.map_or("unnest", |alias| alias.text.as_str()))?
             }
-            // So are those that options are spread out of.
+            // The same applies to arrays of options.
             "pg_options_to_table" | "pg_catalog.pg_options_to_table" => self.no_options()?,
             _ => match self.catalog_table(&name)? {
                 Some(rows) => rows,
@@ -99,7 +99,8 @@ impl Binder<'_> {
         rows.aliased(Some(qualifier), &reference)
     }
 
-    /// The name in lower case of a call that has nothing which the function would not read.
+    /// The name of a call in lower case, after checks for unsupported clauses and too many
+    /// arguments.
     fn checked_name(&self, call: &CallNode) -> EngineResult<String> {
         let arguments = self.plain_arguments(call)?;
         let name = call.name.text.to_ascii_lowercase();
@@ -118,7 +119,7 @@ impl Binder<'_> {
         self.literal_rows(names.map(|name| (name, SqlType::String, none())).into())
     }
 
-    /// `FROM current_schema()`: one row, whose column has the alias, or else the function's name.
+    /// `FROM current_schema()`: one row; its column has the alias or the function's name.
     fn single_value(
         &mut self,
         id: NodeId,
@@ -155,10 +156,10 @@ impl Binder<'_> {
         if is_computed(&value) {
             return Err(error::at(ErrorCode::InvalidValue, "constant expected", position));
         }
-        // A text that is no number is a mistake, not an absent number.
+        // Non-numeric text is an error, not a missing number.
         let is_text = value.sql_type.is_text() || value.sql_type == SqlType::Char;
         let mode = if is_text { CastMode::Implicit } else { CastMode::Explicit };
-        // A parameter of open type may be null; with another value it has to be a number.
+        // An untyped parameter may be null; any other value must be a number.
         let absent = value.parameter.map(|index| self.is_absent(index));
         let was_null = absent.unwrap_or_else(|| value.is_null_constant());
         let is_text = is_text || absent.is_some();
@@ -201,9 +202,9 @@ impl Binder<'_> {
         self.series("x", 1, count, 1)
     }
 
-    /// `low..=high` in steps, made row by row while it is read.
+    /// `low..=high` by `step`, generated row by row at run time.
     fn series(&mut self, name: &str, low: i64, high: i64, step: i64) -> EngineResult<Relation> {
-        // The generator refuses an end before the start; here that is an empty series.
+        // The generator rejects an end before the start; here the series is empty.
         let is_empty = (step > 0 && low > high) || (step < 0 && low < high);
         let high = if is_empty { low } else { high };
         let field = Field::new("value", DataType::Int64, false);
@@ -248,7 +249,7 @@ impl Binder<'_> {
             .as_ref()
             .is_some_and(|step| step.sql_type.is_text() || step.sql_type == SqlType::Period);
         let given = [Some(&first), Some(&last), step_value.as_ref()].into_iter().flatten();
-        // No value is between a bound and nothing.
+        // A series with a null bound is empty.
         let is_null = |typed: &Typed| typed.parameter.is_none() && typed.is_null_constant();
         let has_null = given.clone().any(is_null);
         if times || (texts && period) {
@@ -294,7 +295,7 @@ impl Binder<'_> {
         self.series(SERIES, low, high, by)
     }
 
-    /// A series without values.
+    /// An empty series.
     fn empty_series(&mut self, sql_type: SqlType) -> EngineResult<Relation> {
         let numbers = self.series("number", 1, 0, 1)?;
         let value =
@@ -302,13 +303,13 @@ impl Binder<'_> {
         mapped(numbers, value, sql_type)
     }
 
-    /// Whether an argument is neither a constant nor a parameter: a sub-query, or a column of the
-    /// sources on the left.
+    /// Whether an argument is neither a constant nor a parameter, such as a sub-query or a column
+    /// of a source on the left.
     fn is_computed(&mut self, id: NodeId) -> EngineResult<bool> {
         self.expression(id, &Scope::empty()).map(|value| is_computed(&value))
     }
 
-    /// A series as a source, whose bounds are known when it runs.
+    /// A series as a source with bounds known only at run time.
     fn series_of(
         &mut self,
         bind: impl FnOnce(&mut Self) -> EngineResult<Typed>,
@@ -348,7 +349,7 @@ impl Binder<'_> {
             None => ((low, high), 1.0),
         };
         let steps = ((high - low) / step + 1e-9).floor();
-        // Beyond that the next number is the same as the one before.
+        // Beyond this limit, consecutive numbers are equal as doubles.
         if steps.is_nan() || steps >= MAX_STEPS {
             return Err(endless(at));
         }
@@ -357,7 +358,7 @@ impl Binder<'_> {
         mapped(numbers, lit(low) + lit(step) * number, SqlType::Double)
     }
 
-    /// Timestamps a number of their units, or a period such as `1d` or `-1M`, apart.
+    /// Timestamps at a distance of a number of their units, or of a period such as `1d` or `-1M`.
     fn time_series(
         &mut self,
         (low, high): (NodeId, NodeId),
@@ -379,7 +380,7 @@ impl Binder<'_> {
             _ => (1, 0, Step::Ticks(1)),
         };
         let mut rows = match period {
-            // The calendar has less than 10 million months.
+            // The calendar has fewer than 10 million months.
             Step::Months(_) => {
                 let beyond = |at: i64| if period.is_negative() { at < last } else { at > last };
                 let times = (0..).map_while(|number| period.after(first, number, unit));
@@ -404,7 +405,7 @@ impl Binder<'_> {
         Ok(rows)
     }
 
-    /// The name of a table or view, the function's first argument.
+    /// The table or view name in the function's first argument.
     fn name_argument(&self, call: &CallNode) -> EngineResult<Name> {
         let Some(id) = call.arguments.first() else {
             return Err(error::at(ErrorCode::InvalidValue, "table name expected", call.name.span));
@@ -428,7 +429,7 @@ impl Binder<'_> {
     }
 }
 
-/// Constant bounds in the order in which a series with a step goes from one to the other.
+/// Constant bounds in the order that matches the sign of the step.
 fn in_direction<T: PartialOrd>(low: T, high: T, is_descending: bool) -> (T, T) {
     if (low > high) == is_descending { (low, high) } else { (high, low) }
 }
@@ -444,7 +445,7 @@ fn refuse_zero(step: &Typed, at: Span) -> EngineResult<()> {
     Ok(())
 }
 
-/// Whether a value is known only when the statement runs.
+/// Whether a value is known only at run time.
 fn is_computed(value: &Typed) -> bool {
     let is_open = |node: &Expr| Ok(matches!(node, Expr::Placeholder(_)));
     value.constant.is_none()
@@ -452,7 +453,7 @@ fn is_computed(value: &Typed) -> bool {
         && !value.expr.exists(is_open).unwrap_or(false)
 }
 
-/// How many arguments a function of rows takes at most, where it does not count them itself.
+/// Maximum number of arguments of a table function; `None` if the function counts them itself.
 fn most_arguments(name: &str) -> Option<usize> {
     Some(match name {
         "tables" | "all_tables" | "wal_tables" | "table_storage" | "reader_pool" | "snapshots"
@@ -469,14 +470,14 @@ fn endless(at: Span) -> EngineError {
     error::at(ErrorCode::InvalidValue, message, at)
 }
 
-/// A value for each number of a series.
+/// Computes a value for each number of a series.
 fn mapped(numbers: Relation, value: Expr, sql_type: SqlType) -> EngineResult<Relation> {
     let plan = relation::project(numbers.plan, vec![value.alias(SERIES)])?;
     let columns = vec![relation::output_column(SERIES, sql_type)];
     Ok(Relation::of(plan, columns))
 }
 
-/// A series under the name its function gives it.
+/// A series with its function's column name.
 fn named_series(rows: Relation, name: &str) -> EngineResult<Relation> {
     let [only] = rows.columns.as_slice() else {
         return Err(EngineError::internal("a series has one column"));

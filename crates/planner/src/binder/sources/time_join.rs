@@ -1,4 +1,4 @@
-//! ASOF, LT and SPLICE JOIN, and what all joins by time have in common.
+//! ASOF, LT and SPLICE JOIN, and helpers common to all time-based joins.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error, names};
 
-/// The unit in which two timestamps are compared: in the coarser one a row could meet one that is
-/// later by less than a unit.
+/// The unit in which two timestamps are compared: the finer one. In the coarser unit, a row could
+/// match one that is later by less than a unit.
 pub(crate) fn finer(left: &ScopeColumn, right: &ScopeColumn) -> SqlType {
     if right.sql_type == SqlType::TimestampNs { right.sql_type } else { left.sql_type }
 }
 
-/// The error of a side that has no time.
+/// The error for a side without a timestamp.
 fn no_timestamp(which: &str, keyword: Span) -> EngineError {
     let message = format!("{which} side of time series join has no timestamp");
     error::at(ErrorCode::NotSupported, message, keyword)
@@ -107,7 +107,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// TOLERANCE in the unit of the join.
+    /// TOLERANCE in the join's unit.
     fn tolerance(&mut self, tolerance: &AsofTolerance, nanoseconds: bool) -> EngineResult<i64> {
         let at = self.tree.span(tolerance.interval);
         let (count, unit) = self.duration(tolerance.interval)?;
@@ -133,8 +133,8 @@ impl Binder<'_> {
         Ok(if nanoseconds { total } else { total / 1_000 })
     }
 
-    /// The timestamps of both sides. A side without one is an error that waits until the list is
-    /// bound: of two errors, an unknown name is the one reported.
+    /// The timestamps of both sides. The error for a side without one is deferred until the list is
+    /// bound, so that an unknown name is reported first.
     pub(crate) fn times(
         &mut self,
         left: &Relation,
@@ -157,7 +157,7 @@ impl Binder<'_> {
         Some(times)
     }
 
-    /// Binds a SPLICE JOIN. Its rows have no designated timestamp: each has two.
+    /// Binds a SPLICE JOIN. Its rows have two timestamps, so none is designated.
     pub(crate) fn splice_join(
         &mut self,
         left: &Relation,
@@ -192,7 +192,8 @@ impl Binder<'_> {
     }
 }
 
-/// A side's rows by time, and its timestamp in the unit of the join, which is not the coarser.
+/// The rows of one side in time order, and its timestamp in the join's unit, which is the finer
+/// one.
 pub(crate) fn in_time_order(
     side: &Relation,
     time: &ScopeColumn,
@@ -206,12 +207,12 @@ pub(crate) fn in_time_order(
     Ok((plan, if finer { in_nanoseconds(time.expr()) } else { time.expr() }))
 }
 
-/// The error of a condition that is more than equality.
+/// The error for a join condition other than equality.
 pub(crate) fn unsupported_condition(keyword: Span) -> EngineError {
     error::at(ErrorCode::NotSupported, "unsupported join condition", keyword)
 }
 
-/// Terms of a condition by what they read.
+/// Conditions of a join by the side they read.
 #[derive(Default)]
 pub(crate) struct Terms {
     pub(crate) left: Vec<Typed>,
@@ -233,7 +234,7 @@ impl Terms {
     }
 }
 
-/// The relation with only those rows that satisfy all terms.
+/// Filters the relation by all conditions.
 pub(crate) fn only(source: Relation, terms: Vec<Typed>) -> EngineResult<Relation> {
     if terms.is_empty() {
         return Ok(source);

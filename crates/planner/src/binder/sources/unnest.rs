@@ -1,5 +1,5 @@
-//! UNNEST in FROM: elements of arrays, and of JSON documents, as rows beside those of the sources
-//! on its left; `generate_subscripts(array, 1)`: their places.
+//! UNNEST in FROM: expands arrays and JSON documents into rows joined with the sources on the left;
+//! `generate_subscripts(array, 1)` yields the elements' subscripts.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
-/// A column of the elements: its name, and the type it is shown in.
+/// A column of elements: its name and type.
 struct Element {
     name: String,
     sql_type: SqlType,
-    /// As the operator yields it.
+    /// The type that the operator returns.
     raw: SqlType,
 }
 
-/// UNNEST as it is written.
+/// UNNEST as parsed.
 struct Unnested<'t> {
     call: &'t CallNode,
     alias: Option<&'t Name>,
@@ -35,7 +35,7 @@ struct Unnested<'t> {
 }
 
 impl<'a> Binder<'a> {
-    /// The call, when this source is `UNNEST(…)` or `generate_subscripts(…)`.
+    /// The call, if this source is `UNNEST(…)` or `generate_subscripts(…)`.
     pub(crate) fn unnest_of(&self, id: NodeId) -> Option<&CallNode> {
         let Some(Node::TableFunction { call, .. }) = self.tree.get(id) else { return None };
         match self.tree.get(*call) {
@@ -62,7 +62,7 @@ impl<'a> Binder<'a> {
         Ok(Unnested { call, alias: alias.as_ref(), columns, ordinality: *ordinality })
     }
 
-    /// The rows of `left`, each beside its elements; with `keeps_empty` also those without.
+    /// Joins each row of `left` with its elements. `keeps_empty` keeps rows without elements.
     pub(crate) fn unnested(
         &mut self,
         left: &Relation,
@@ -81,7 +81,7 @@ impl<'a> Binder<'a> {
             arrays => self.array_elements(left, arrays, call)?,
         };
         let prefix = format!("{} element ", self.relation_name());
-        // The operator yields the elements' columns, and behind them their place.
+        // The operator returns the element columns, then the element number.
         let number = elements.len();
         let place = |name: &str| Element {
             name: name.to_owned(),
@@ -90,7 +90,7 @@ impl<'a> Binder<'a> {
         };
         let mut first = 0;
         if asks_for_places(call) {
-            // A function of one column names it as it is named itself.
+            // The column of a single-column function has the function's alias or name.
             let name = alias.unwrap_or(&call.name);
             elements = vec![place(&name.text)];
             first = number;
@@ -110,7 +110,7 @@ impl<'a> Binder<'a> {
             let column = Column::new_unqualified(format!("{prefix}{}", first + index));
             let mut raw = Typed::computed(Expr::Column(column.clone()), element.raw);
             if element.raw == SqlType::Varchar && element.sql_type == SqlType::Boolean {
-                // Drivers write `t` and `f` in arrays.
+                // Drivers send `t` and `f` in arrays.
                 let words = ["t", "true", "T", "TRUE", "1"].map(literal::text);
                 let words = words.into_iter().map(|word| word.expr).collect();
                 raw = Typed::computed(raw.expr.in_list(words, false), SqlType::Boolean);
@@ -144,7 +144,8 @@ impl<'a> Binder<'a> {
             };
             if let Some((sent, sql_type)) = self.sent_items(array)? {
                 let raw = sent.sql_type();
-                // What is taken apart is part of the node: rules copy and compare constants.
+                // The values are part of the node and not a literal, because optimizer rules copy
+                // and compare constants.
                 arguments.push(lit(ScalarValue::Int64(None)));
                 items.push(UnnestItem::Values(UnnestValues::new(sent.values())));
                 elements.push(Element { name, sql_type, raw });
@@ -189,8 +190,8 @@ impl<'a> Binder<'a> {
         Ok((arguments, items, elements))
     }
 
-    /// The items that a client sent in binary as an array, and the type that they are asked for in,
-    /// where a value of it is the same as that of its text.
+    /// The items of an array that a client sent in binary, and the requested item type. `None` if a
+    /// direct conversion to that type can differ from one through text.
     fn sent_items(&mut self, array: NodeId) -> EngineResult<Option<(ParameterItems, SqlType)>> {
         let (index, wanted) = match self.node(array)? {
             Node::Cast { operand, type_name, .. } if type_name.dimensions == 1 => {
@@ -214,8 +215,8 @@ impl<'a> Binder<'a> {
         Ok(is_as_its_text(items.sql_type(), wanted).then_some((items, wanted)))
     }
 
-    /// The type of the items of an array that is text: as a cast names it (`'{a,b}'::text[]`), as
-    /// the client declared the parameter, text where a function made it.
+    /// The item type of an array in text form: from its cast (`'{a,b}'::text[]`) or from the
+    /// parameter's declaration; text if a function created it.
     fn text_items(&self, array: NodeId, value: &Typed) -> EngineResult<Option<SqlType>> {
         if !value.sql_type.is_text() {
             return Ok(None);
@@ -236,8 +237,8 @@ impl<'a> Binder<'a> {
         Ok(Some(of.filter(|of| *of != SqlType::String).unwrap_or(SqlType::Varchar)))
     }
 
-    /// Whether columns come from the catalog, whose arrays of numbers are arrays of integers: from
-    /// the sources on the left, or from those around the sub-query where nothing is on its left.
+    /// Whether columns come from the catalog, whose numeric arrays contain integers: from the
+    /// sources on the left, or from the outer rows if nothing is on the left.
     fn reads_catalog(&self, left: &Relation) -> bool {
         is_catalog(left)
             || left.columns.is_empty()
@@ -295,7 +296,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Whether a value of one type is the same in another as its text would be.
+/// Whether a value converts to another type as its text form would.
 fn is_as_its_text(sent: SqlType, wanted: SqlType) -> bool {
     match sent {
         SqlType::Boolean | SqlType::Double | SqlType::Timestamp | SqlType::Varchar => {

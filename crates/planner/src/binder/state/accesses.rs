@@ -1,4 +1,4 @@
-//! What a statement touches, merged per table and permission.
+//! Tables and columns that a statement accesses, merged per table and permission.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,15 +6,15 @@ use tidemark_border::Permission;
 
 use crate::Access;
 
-/// Accesses in the order they were met. Clones share one list: the columns of a table carry one, so
-/// that finding a column by its name is what notes that it is read.
+/// Accesses in order of appearance. Clones share one list, and each column of a table holds a
+/// clone, so that resolving a column by name records the read.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Accesses {
     list: Arc<Mutex<Vec<Access>>>,
 }
 
 impl Accesses {
-    /// Adds an access; columns of one table under one permission are put together.
+    /// Adds an access; columns of the same table and permission are merged.
     pub(crate) fn note(&self, access: Access) {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |known: &&mut Access| {
@@ -34,13 +34,13 @@ impl Accesses {
         }
     }
 
-    /// Everything noted.
+    /// All recorded accesses.
     pub(crate) fn list(&self) -> Vec<Access> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// The column of a table that a column of a relation is, while it is one.
+/// The table column behind a relation's column, if it is unchanged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
     read: Option<Read>,
@@ -54,16 +54,16 @@ struct Read {
 }
 
 impl Origin {
-    /// Made by an expression, not by a table.
+    /// Computed by an expression.
     pub(crate) const NONE: Self = Self { read: None };
 
-    /// A column of `table`, by the name it has there, whose reading is noted in `accesses`.
+    /// A column of `table` under its name there; reads are recorded in `accesses`.
     pub(crate) fn column(table: &Arc<str>, column: &str, accesses: &Accesses) -> Self {
         let (table, column) = (Arc::clone(table), Arc::from(column));
         Self { read: Some(Read { table, column, accesses: accesses.clone() }) }
     }
 
-    /// Notes that the table's column is read.
+    /// Records a read of the table's column.
     pub(crate) fn note(&self) {
         if let Some(Read { table, column, accesses }) = &self.read {
             let columns = vec![column.as_ref().to_owned()];

@@ -1,6 +1,6 @@
-//! One statement's binding in progress: what is in scope, what was met, what it took. The shelves
-//! above add methods that bind; this file knows none of them, and a shelf calls none of a shelf
-//! above it but by [`Queries`].
+//! State of binding one statement: names in scope, findings so far, and work done. Higher modules
+//! add methods that bind. This file depends on none of them, and a module calls higher modules only
+//! through [`Queries`].
 
 use std::sync::Arc;
 
@@ -25,37 +25,38 @@ use crate::binder::state::work::Work;
 use crate::visibility::{Visibility, denied};
 use crate::{Access, BindContext};
 
-/// Represents all columns of a table where it is read as a whole; no column has this name.
+/// Denotes all columns of a table that is read as a whole; no column has this name.
 pub(crate) const WHOLE: &str = "*";
 
-/// Queries, for what is in them: expressions, sources and views bind sub-queries by this alone. The
-/// clauses implement it.
+/// Binds queries nested in expressions, sources and views. This is the only way to bind
+/// sub-queries; the clauses implement it.
 pub(crate) trait Queries {
-    /// Binds a query: its rows, with the names and types of its columns.
+    /// Binds a query to rows with named and typed columns.
     fn query(&self, binder: &mut Binder<'_>, id: NodeId) -> EngineResult<Relation>;
 
-    /// The common table expression with this name, and those it can see itself.
+    /// The rows of a common table expression with this name.
     fn common_table(&self, binder: &mut Binder<'_>, name: &Name) -> Option<EngineResult<Relation>>;
 }
 
-/// Who goes by the time of the rows of a SELECT block.
+/// Users of the designated timestamp of a SELECT block.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BlockTime {
-    /// The block itself: its sources keep their designated timestamps, selected or not.
+    /// Whether the block itself needs it: its sources keep their designated timestamps, selected or
+    /// not.
     pub(crate) of_sources: bool,
-    /// The block around it: its list keeps the designated timestamp, selected or not.
+    /// Whether the outer block needs it: the list keeps the designated timestamp, selected or not.
     pub(crate) of_output: bool,
 }
 
-/// The expression a variable is replaced by.
+/// The expression that replaces a variable.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VariableValue {
     pub(crate) node: NodeId,
-    /// How many of the scopes of DECLARE its own variables are looked up in.
+    /// Number of DECLARE scopes in which its own variables are resolved.
     pub(crate) scopes: usize,
 }
 
-/// One statement's binding in progress.
+/// State of binding one statement.
 pub(crate) struct Binder<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) snapshot: &'a Arc<Snapshot>,
@@ -68,50 +69,50 @@ pub(crate) struct Binder<'a> {
     pub(crate) common_tables: Vec<CommonTable>,
     /// Values of `@name` in the scopes of DECLARE, innermost last.
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
-    /// Windows that SELECT blocks name.
+    /// Named windows of the enclosing SELECT blocks.
     pub(crate) named_windows: NamedWindows,
-    /// Rows around the sub-query that is being bound, innermost last.
+    /// Outer rows of the sub-query being bound, innermost last.
     pub(crate) outer: Vec<OuterRows>,
-    /// Names of the aggregates met whose result depends on the order of rows.
+    /// Names of order-sensitive aggregates found so far.
     pub(crate) ordered_aggregates: HashSet<String>,
-    /// What random functions draw their numbers from, once `long_sequence` gave seeds.
+    /// Seed of the random functions, if `long_sequence` sets one.
     pub(crate) seed: Option<u64>,
-    /// Whether the statement is explained, not run.
+    /// Whether the statement is only explained.
     pub(crate) explaining: bool,
-    /// An error of a source that gives way to errors of the select list.
+    /// Error of a source, reported only if the select list has no error.
     pub(crate) deferred: Option<EngineError>,
-    /// Views whose queries are being bound, the innermost last, by their folded names.
+    /// Case-folded names of the views being bound, innermost last.
     pub(crate) views: Vec<String>,
-    /// Whether a view's query is being bound: its names are not the user's.
+    /// Whether a view's query is being bound, whose names the user need not see.
     pub(crate) beneath_view: bool,
-    /// The materialized view whose rows are read as they are stored: its policy is being bound.
+    /// The materialized view whose stored rows are read because its expiry policy is being bound.
     pub(crate) expiring: Option<TableId>,
-    /// Where each of those views is read, the innermost last.
+    /// For each of those views, the context in which it is read; innermost last.
     pub(crate) view_places: Vec<ViewPlace>,
-    /// What the names of that query mean; without it they mean what has the name now.
+    /// The objects that names in the view's query refer to; `None`: resolve names in the snapshot.
     pub(crate) view_sources: Option<ViewSources>,
-    /// What the statement asks for and has no effect here.
+    /// Notices for requested features that have no effect.
     pub(crate) notices: Vec<&'static str>,
-    /// Who goes by the time of the block that is being bound.
+    /// Users of the designated timestamp of the block being bound.
     pub(crate) block_time: BlockTime,
-    /// Whether the block around it goes by the time of the query that is bound next.
+    /// Whether the outer block needs the designated timestamp of the next query to be bound.
     pub(crate) time_is_read: bool,
-    /// What the select list that is being bound takes apart.
+    /// Values that the current select list expands into rows; `None` outside a select list.
     pub(crate) list_rows: Option<ListRows>,
-    /// Where the tree goes on after the last DEFAULT that was kept.
+    /// Id of the first node after the last stored DEFAULT expression.
     pub(crate) after_default: NodeId,
-    /// Relations named so far; plans refer to each by a name of its own.
+    /// Number of relations named so far; each has a unique name in plans.
     relations: usize,
-    /// Sources bound so far, without those of views.
+    /// Number of sources bound so far, without those in views.
     pub(crate) sources: usize,
-    /// What binding took so far.
+    /// Work done by binding so far.
     pub(crate) work: Work,
-    /// Views bound so far, as they are for statements that override none of their variables.
+    /// Views bound so far, for references that override none of their variables.
     pub(crate) bound_views: HashMap<String, BoundView>,
 }
 
 impl<'a> Binder<'a> {
-    /// Nothing of the statement bound yet.
+    /// Creates the state for a statement of which nothing is bound yet.
     pub(crate) fn new(
         tree: &'a Tree,
         snapshot: &'a Arc<Snapshot>,
@@ -151,34 +152,34 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds a query: its rows, with the names and types of its columns.
+    /// Binds a query to rows with named and typed columns.
     pub(crate) fn query(&mut self, id: NodeId) -> EngineResult<Relation> {
         self.queries.query(self, id)
     }
 
-    /// The common table expression with this name, and those it can see itself.
+    /// The rows of a common table expression with this name.
     pub(crate) fn common_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
         self.queries.common_table(self, name)
     }
 
-    /// Binds a query whose rows are a source of the block that is being bound.
+    /// Binds a query that is a source of the current block.
     pub(crate) fn source_query(&mut self, id: NodeId) -> EngineResult<Relation> {
         self.time_is_read = self.block_time.of_sources;
         self.query(id)
     }
 
-    /// A name no other relation of this statement has.
+    /// A relation name that is unique in this statement.
     pub(crate) fn relation_name(&mut self) -> String {
         self.relations += 1;
         format!("r{}", self.relations)
     }
 
-    /// A node that must be there.
+    /// A node that must exist.
     pub(crate) fn node(&self, id: NodeId) -> EngineResult<&'a Node> {
         self.tree.get(id).ok_or_else(|| EngineError::internal(format!("no node {id} in the tree")))
     }
 
-    /// Works on another tree, as a part of this statement.
+    /// Binds another tree as part of this statement.
     pub(crate) fn within<T>(
         &mut self,
         tree: &Tree,
@@ -208,14 +209,14 @@ impl<'a> Binder<'a> {
         outcome
     }
 
-    /// The tree of one node.
+    /// Copies the tree up to a node, which becomes its root.
     pub(crate) fn part(&self, root: NodeId) -> Tree {
         self.part_from(self.tree.first, root)
     }
 
-    /// The same, without the nodes before `first`, none of which it has.
+    /// The same, without the nodes before `first`, which the copy must not reference.
     pub(crate) fn part_from(&self, first: NodeId, root: NodeId) -> Tree {
-        // Children come before their parents.
+        // Children precede their parents.
         let skipped = first.saturating_sub(self.tree.first) as usize;
         let count = root.saturating_sub(first) as usize + 1;
         Tree {
@@ -226,13 +227,13 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The value of a variable; nothing when it was not declared. A value that is nothing
-    /// but another variable is that one's.
+    /// The value of a variable; `None` if it is not declared. A value that is just another variable
+    /// is resolved further.
     pub(crate) fn variable_value(&self, name: &Name) -> Option<VariableValue> {
         self.variable_value_in(name, self.variables.len())
     }
 
-    /// The same among the outermost `scopes` scopes of DECLARE.
+    /// The same within the outermost `scopes` scopes of DECLARE.
     pub(crate) fn variable_value_in(&self, name: &Name, scopes: usize) -> Option<VariableValue> {
         let (mut name, mut scopes) = (name, scopes);
         let mut pending = self.variables.iter().take(scopes).map(HashMap::len).sum::<usize>();
@@ -242,7 +243,7 @@ impl<'a> Binder<'a> {
             let (at, node) = declared.find_map(|(at, scope)| Some((at, *scope.get(&key)?)))?;
             scopes = at + 1;
             match self.tree.get(node) {
-                // A scope reads what is declared before it: there is no cycle.
+                // A scope reads only earlier declarations, so no cycle is possible.
                 Some(Node::Variable { name: next }) if pending > 0 => name = next,
                 _ => return Some(VariableValue { node, scopes }),
             }
@@ -250,8 +251,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds the value of a variable among the scopes of its declaration: what is declared further
-    /// in has another meaning there, and must not become its own value.
+    /// Binds a variable's value in the scopes of its declaration: declarations in inner scopes must
+    /// not affect it.
     pub(crate) fn within_declaration<T>(
         &mut self,
         value: VariableValue,
@@ -263,17 +264,17 @@ impl<'a> Binder<'a> {
         bound
     }
 
-    /// Fails if a source had an error.
+    /// Returns the deferred error of a source, if any.
     pub(crate) fn report_deferred(&mut self) -> EngineResult<()> {
         self.deferred.take().map_or(Ok(()), Err)
     }
 
-    /// Counts something that is bound.
+    /// Counts a binding step.
     pub(crate) fn count_step(&mut self, id: NodeId) -> EngineResult<()> {
         self.work.count_step(self.tree.span(id))
     }
 
-    /// Binds an expression within the bounds.
+    /// Binds an expression and enforces the limits.
     pub(crate) fn within_bounds(
         &mut self,
         id: NodeId,
@@ -288,12 +289,12 @@ impl<'a> Binder<'a> {
         Ok(bound)
     }
 
-    /// What of the catalog the user sees; `None`: everything.
+    /// The part of the catalog that the user sees; `None` for all of it.
     pub(crate) fn visibility(&self) -> Option<&'a Visibility> {
         self.context.visibility.as_ref()
     }
 
-    /// Whether the user may read some column of a table.
+    /// Whether the user may read at least one column of a table.
     pub(crate) fn reads_some(&self, table: &str) -> bool {
         self.visibility().is_none_or(|visibility| visibility.reads(table, &[], None))
     }
@@ -303,7 +304,7 @@ impl<'a> Binder<'a> {
         self.visibility().is_none_or(|visibility| visibility.reads_whole(name))
     }
 
-    /// Everything that the statement reads so far, as its accesses will have it.
+    /// All reads of the statement so far, as they will appear in its accesses.
     pub(crate) fn read_so_far(&self) -> Vec<Access> {
         let mut reads = self.accesses.list();
         for ViewPlace { before, view, owner } in self.view_places.iter().rev() {
@@ -313,7 +314,7 @@ impl<'a> Binder<'a> {
         reads
     }
 
-    /// Refuses a name on which the user has no right, be it there or not.
+    /// Rejects a name on which the user has no permission, whether or not it exists.
     pub(crate) fn must_see(&self, name: &Name, permission: Permission) -> EngineResult<()> {
         let sees = self.visibility().is_none_or(|visibility| visibility.sees(&name.text));
         if sees || self.beneath_view {
@@ -322,12 +323,12 @@ impl<'a> Binder<'a> {
         Err(denied(permission, &name.text).at(error::span(name.span)))
     }
 
-    /// Notes that all of a table or view is read, whatever columns it has.
+    /// Records that a table or view is read as a whole.
     pub(crate) fn note_whole(&mut self, table: &str) {
         self.note_read(table, vec![WHOLE.to_owned()]);
     }
 
-    /// Notes that a table is read.
+    /// Records that a table is read.
     pub(crate) fn note_read(&mut self, table: &str, columns: Vec<String>) {
         self.accesses.note(Access { columns, ..Access::new(table, Permission::Select) });
     }

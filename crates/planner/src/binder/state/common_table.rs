@@ -1,28 +1,28 @@
-//! Common table expressions: what WITH names.
+//! Common table expressions, defined by WITH.
 
 use tidemark_ast::{Cte, Name, NodeId, Span};
 
 use crate::binder::state::scope::Relation;
 
-/// A common table expression in scope: bound anew wherever it is named, but for rows that would
-/// be others each time.
+/// A common table expression in scope. It is bound again for each reference, unless its rows are
+/// volatile.
 #[derive(Debug, Clone)]
 pub(crate) struct CommonTable {
     pub(crate) name: String,
     pub(crate) columns: Vec<Name>,
     pub(crate) query: NodeId,
-    /// Whether it may name itself.
+    /// Whether it may reference itself.
     pub(crate) recursive: bool,
-    /// How many scopes of DECLARE are around it.
+    /// Number of enclosing DECLARE scopes.
     pub(crate) scopes: usize,
-    /// What its name means inside of itself.
+    /// The rows that its name refers to inside its own recursive query.
     pub(crate) last_rows: Option<LastRows>,
-    /// Its rows, where each of its names means the same ones.
+    /// Its rows, if all references must read the same ones.
     pub(crate) shared: Option<Relation>,
 }
 
 impl CommonTable {
-    /// What WITH defines within so many scopes of DECLARE.
+    /// A table defined by WITH inside `scopes` scopes of DECLARE.
     pub(crate) fn of(written: &Cte, scopes: usize) -> Self {
         let Cte { name, columns, query, recursive } = written;
         let (name, columns) = (name.text.clone(), columns.clone());
@@ -38,10 +38,10 @@ impl CommonTable {
     }
 }
 
-/// The rows of a recursive query that came last, while its right side is bound.
+/// The rows of the previous step of a recursive query, while its right side is bound.
 #[derive(Debug, Clone)]
 pub(crate) struct LastRows {
     pub(crate) rows: Relation,
-    /// Where they are read.
+    /// Position of the reference to them, if any.
     pub(crate) read_at: Option<Span>,
 }

@@ -1,4 +1,4 @@
-//! The conditions of a WHERE as they are kept, and where parameters were met.
+//! Cached conditions of a WHERE, and the positions of parameters.
 
 use hashbrown::HashMap;
 
@@ -7,59 +7,59 @@ use tidemark_storage::TimeRange;
 
 use crate::binder::state::scope::Relation;
 
-/// The conditions of a statement on the one table it reads.
+/// The conditions of a statement that reads a single table.
 #[derive(Debug, Clone)]
 pub struct Conditions {
-    /// As they are written; where parameters are in time ranges alone, those.
+    /// In their original order; only time ranges if parameters occur in no other condition.
     pub(crate) conjuncts: Vec<Conjunct>,
     pub(crate) source: Relation,
     pub(crate) ranges: Vec<TimeRange>,
-    /// The variables that DECLARE gives them.
+    /// The DECLARE variables they use.
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
 }
 
 impl Conditions {
-    /// The ranges of the values that the statement was bound with; none: all time.
+    /// The time ranges for the values that the statement was bound with; empty for all times.
     #[must_use]
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
     }
 
-    /// Whether ranges of time are among them.
+    /// Whether some conditions are time ranges.
     #[must_use]
     pub fn are_in_time(&self) -> bool {
         self.conjuncts.iter().any(|conjunct| conjunct.is_in_time)
     }
 }
 
-/// Where parameters were met while a statement was bound.
+/// Occurrences of parameters found while a statement is bound.
 #[derive(Debug, Default)]
 pub(crate) struct ParameterUses {
-    /// All of them.
+    /// Number of all occurrences.
     pub(crate) met: usize,
     in_conditions: usize,
     noted: Vec<Conditions>,
 }
 
-/// One of the conditions that a WHERE joins by AND.
+/// A condition of WHERE, combined with the others by AND.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conjunct {
     pub(crate) id: NodeId,
-    /// Whether it became time ranges.
+    /// Whether it was converted to time ranges.
     pub(crate) is_in_time: bool,
 }
 
-/// The conditions of a WHERE, as they were bound.
+/// The conditions of a WHERE after binding.
 pub(crate) struct Where {
     pub(crate) conjuncts: Vec<Conjunct>,
-    /// How often parameters were met in those that became time ranges, and in the others.
+    /// Number of parameter occurrences in time ranges, and in the other conditions.
     pub(crate) uses_in_time: usize,
     pub(crate) uses_in_others: usize,
     pub(crate) ranges: Option<Vec<TimeRange>>,
 }
 
 impl ParameterUses {
-    /// Notes the conditions on a table.
+    /// Records the conditions on a table.
     pub(crate) fn note(
         &mut self,
         found: Where,
@@ -76,7 +76,7 @@ impl ParameterUses {
         }
     }
 
-    /// The conditions, if they are one table's and no parameter is anywhere else.
+    /// The conditions, if they are all on one table and parameters occur nowhere else.
     pub(crate) fn conditions_alone(&mut self) -> Option<Conditions> {
         let is_alone = self.noted.len() == 1 && self.in_conditions == self.met;
         self.noted.pop().filter(|_| is_alone)

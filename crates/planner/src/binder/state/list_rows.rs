@@ -1,4 +1,4 @@
-//! What the select list takes apart into rows: the arrays it found, and the rows they make.
+//! Values that the select list expands into rows: the arrays found, and the resulting rows.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::binder::error;
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 
-/// What the list of one SELECT block takes apart.
+/// The values that one SELECT block's list expands.
 #[derive(Debug, Default)]
 pub(crate) struct ListRows {
-    /// What the columns of the elements are called, before their numbers.
+    /// Name prefix of the element columns, before their index.
     prefix: String,
     arguments: Vec<Expr>,
     items: Vec<UnnestItem>,
 }
 
 impl ListRows {
-    /// Nothing yet, under columns of this name.
+    /// An empty list whose element columns have this prefix.
     pub(crate) fn named(prefix: String) -> Self {
         Self { prefix, ..Self::default() }
     }
 
-    /// Whether its columns have their name.
+    /// Whether its columns have a name prefix.
     pub(crate) fn is_named(&self) -> bool {
         !self.prefix.is_empty()
     }
 
-    /// Takes an array apart: the column of its elements.
+    /// Registers an array for expansion and returns its element column.
     pub(crate) fn element(&mut self, array: Expr, item: UnnestItem) -> Expr {
         let name = format!("{}{}", self.prefix, self.arguments.len());
         self.arguments.push(array);
@@ -40,12 +40,12 @@ impl ListRows {
         Expr::Column(Column::new_unqualified(name))
     }
 
-    /// The column that numbers the elements, from 1.
+    /// Name of the column with the element number, from 1.
     pub(crate) fn number(&self) -> String {
         format!("{}n", self.prefix)
     }
 
-    /// Whether an expression reads an element, or its number.
+    /// Whether an expression reads an element or its number.
     pub(crate) fn are_read(&self, expr: &Expr) -> bool {
         let is_element = |node: &Expr| {
             let Expr::Column(Column { relation: None, name, .. }) = node else { return Ok(false) };
@@ -56,12 +56,12 @@ impl ListRows {
         self.is_named() && expr.exists(is_element).unwrap_or(false)
     }
 
-    /// The arrays that are taken apart.
+    /// The arrays to expand.
     pub(crate) fn arguments(&self) -> &[Expr] {
         &self.arguments
     }
 
-    /// The same with each array changed.
+    /// Transforms each array.
     pub(crate) fn mapped(
         mut self,
         change: impl FnMut(Expr) -> EngineResult<Expr>,
@@ -70,7 +70,7 @@ impl ListRows {
         Ok(self)
     }
 
-    /// The rows of `source`, each as often as its longest array has elements.
+    /// The rows of `source`, each repeated for the elements of its longest array.
     pub(crate) fn over(self, source: Relation) -> EngineResult<Relation> {
         if self.arguments.is_empty() {
             return Ok(source);
@@ -79,7 +79,7 @@ impl ListRows {
         Ok(Relation { order: source.order.shuffled(), ..source.with_plan(plan) })
     }
 
-    /// The rows of a plan, each as often as its longest array has elements.
+    /// The rows of a plan, each repeated for the elements of its longest array.
     pub(crate) fn over_plan(self, plan: LogicalPlan) -> EngineResult<LogicalPlan> {
         if self.arguments.is_empty() {
             return Ok(plan);

@@ -1,5 +1,5 @@
-//! The base of the binder: a statement's state, relations, scopes, typed
-//! expressions. It binds nothing.
+//! Base of the binder: statement state, relations, scopes, typed expressions. This module binds
+//! nothing.
 
 pub(crate) mod accesses;
 pub(crate) mod binder;

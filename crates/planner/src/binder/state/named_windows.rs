@@ -1,6 +1,6 @@
-//! Named windows in scope. A window takes its clauses from windows declared before it, so that
-//! references form no cycle. Each is resolved once, where it is declared: a chain of references
-//! costs neither stack nor time where the last of them is used.
+//! Named windows in scope. A window may only refer to windows declared before it, so references
+//! cannot form a cycle. Each window is resolved once, at its declaration: using the last of a chain
+//! of references costs no extra stack or time.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::error;
 
-/// A window without a reference. Windows that refer to each other have their lists in common.
+/// A window with its reference resolved. Windows that refer to each other share their lists.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
     pub(crate) partition_by: Arc<[NodeId]>,
@@ -19,14 +19,14 @@ pub(crate) struct Window {
     pub(crate) anchor: Option<Anchor>,
 }
 
-/// The windows of the SELECT blocks around the expression that is being bound, innermost last.
+/// The windows of the SELECT blocks that enclose the current expression, innermost last.
 #[derive(Debug, Default)]
 pub(crate) struct NamedWindows {
     blocks: Vec<HashMap<String, Window>>,
 }
 
 impl NamedWindows {
-    /// Enters a SELECT block; [`leave`](Self::leave) ends it, also after an error.
+    /// Enters a SELECT block. Call [`leave`](Self::leave) at its end, even after an error.
     pub(crate) fn enter(&mut self, windows: &[NamedWindow]) -> EngineResult<()> {
         self.blocks.push(HashMap::with_capacity(windows.len()));
         for NamedWindow { name, spec } in windows {
@@ -55,8 +55,8 @@ impl NamedWindows {
         self.resolve(spec, None)
     }
 
-    /// A window with the clauses of the one it refers to. `declared`: its own name, with the
-    /// windows declared beside it.
+    /// A window with the clauses of the window it refers to. `declared` is its own name and the
+    /// windows declared in the same block.
     fn resolve(
         &self,
         spec: &WindowSpec,
@@ -104,7 +104,7 @@ impl NamedWindows {
     }
 }
 
-/// The items of a clause; without the clause, those of the window referred to.
+/// The items of a clause; if it is absent, those of the referenced window.
 fn list<T: Clone>(own: &[T], base: Option<&Arc<[T]>>) -> Arc<[T]> {
     base.filter(|_| own.is_empty()).map_or_else(|| own.into(), Arc::clone)
 }

@@ -1,4 +1,4 @@
-//! The rows around a sub-query: where a name is looked up that its own sources do not have.
+//! The outer rows of a sub-query, where names are looked up that its own sources do not have.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::binder::error;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::state::typed::Typed;
 
-/// The rows around a sub-query that is being bound, and what it reads of them.
+/// The outer rows of a sub-query being bound, and the expressions it reads from them.
 #[derive(Debug, Clone)]
 pub(crate) struct OuterRows {
     pub(crate) rows: Relation,
@@ -23,7 +23,7 @@ impl OuterRows {
         Self { rows, captured: Vec::new() }
     }
 
-    /// Notes that `outer` is read, under the name of `column`.
+    /// Records that `outer` is read, under the name of `column`.
     pub(crate) fn capture(&mut self, outer: Expr, column: &ScopeColumn) {
         let own = &column.column;
         let named = outer.alias_qualified(own.relation.clone(), &own.name);
@@ -32,7 +32,7 @@ impl OuterRows {
         }
     }
 
-    /// Puts what was read before in front of what was read since.
+    /// Moves earlier captures before later ones.
     pub(crate) fn capture_first(&mut self, mut before: Vec<Expr>) {
         let since = std::mem::take(&mut self.captured);
         before.extend(since);
@@ -43,7 +43,7 @@ impl OuterRows {
         }
     }
 
-    /// An expression over these rows, as a sub-query beside them sees it.
+    /// Converts an expression over these rows for use inside a sub-query.
     pub(crate) fn seen_from_inside(&mut self, typed: Typed) -> EngineResult<Typed> {
         let columns = self.rows.columns.clone();
         let seen = typed.expr.transform(|node| {
@@ -59,7 +59,7 @@ impl OuterRows {
     }
 }
 
-/// A column of the rows around, as a sub-query's plan refers to it.
+/// An outer column, in the form a sub-query's plan refers to it.
 pub(crate) fn outer_reference(column: &ScopeColumn) -> Expr {
     let field = Field::new(&column.name, column.sql_type.arrow_type(), true);
     Expr::OuterReferenceColumn(Arc::new(field), column.column.clone())

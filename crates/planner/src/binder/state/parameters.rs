@@ -1,23 +1,23 @@
-//! Parameters: `$1`, `$2`, …. A parameter's type is what the client declared, else what its
-//! first use asks for, else VARCHAR.
+//! Parameters: `$1`, `$2`, …. A parameter has the type that the client declared, otherwise the type
+//! its first use requires, otherwise VARCHAR.
 
 use tidemark_types::SqlType;
 
 use crate::{BindContext, ParameterType};
 
-/// Types of the parameters met so far.
+/// Types of the parameters found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {
     types: Vec<Option<SqlType>>,
-    /// Those that are arrays of `PostgreSQL`.
+    /// Parameters that are `PostgreSQL` arrays.
     arrays: Vec<(u32, &'static str)>,
-    /// Those that are numbers with any places before and after their point.
+    /// Parameters that are numbers of any precision and scale.
     numbers: Vec<u32>,
 }
 
-/// Digits of a number beside a DECIMAL, and those behind its point, at least.
+/// Minimum precision and scale of a number compared with a DECIMAL.
 const NUMBER: (u8, u8) = (38, 18);
-/// Digits of a DECIMAL, at most.
+/// Maximum precision of a DECIMAL.
 const MAX_DIGITS: u8 = 76;
 
 impl Parameters {
@@ -40,17 +40,17 @@ impl Parameters {
         own
     }
 
-    /// Whether it is text, or may become text.
+    /// Whether the parameter is text or can become text.
     pub(crate) fn is_text(&mut self, index: u32) -> bool {
         !self.is_array(index) && self.slot(index).is_none_or(SqlType::is_text)
     }
 
-    /// Whether it is an array of `PostgreSQL`.
+    /// Whether the parameter is a `PostgreSQL` array.
     pub(crate) fn is_array(&self, index: u32) -> bool {
         self.arrays.iter().any(|(own, _)| *own == index)
     }
 
-    /// The type of the items of one that is an array of `PostgreSQL`.
+    /// The item type of a parameter that is a `PostgreSQL` array.
     pub(crate) fn items_of(&self, index: u32) -> Option<SqlType> {
         let (_, array) = self.arrays.iter().find(|(own, _)| *own == index)?;
         Some(match array.trim_end_matches("[]") {
@@ -61,12 +61,12 @@ impl Parameters {
         })
     }
 
-    /// Notes that it is an array of `PostgreSQL`.
+    /// Makes the parameter a `PostgreSQL` array.
     pub(crate) fn make_array(&mut self, index: u32, array: &'static str) {
         self.arrays.push((index, array));
     }
 
-    /// Its type, while that is known.
+    /// Its type, if known.
     pub(crate) fn slot(&mut self, index: u32) -> &mut Option<SqlType> {
         let position = (index as usize).saturating_sub(1);
         if self.types.len() <= position {
@@ -75,18 +75,18 @@ impl Parameters {
         &mut self.types[position]
     }
 
-    /// Gives a parameter its type unless it has one; returns the type it has.
+    /// Sets a parameter's type unless it has one, and returns its type.
     pub(crate) fn settle(&mut self, index: u32, wanted: SqlType) -> SqlType {
         let is_number = self.numbers.contains(&index);
         let wanted = if is_number { of_number(wanted) } else { wanted };
         *self.slot(index).get_or_insert(match wanted {
-            // Values come as text; what is interned or one character long is text to a client.
+            // Values arrive as text: clients see SYMBOL and CHAR as text.
             SqlType::Null | SqlType::Symbol | SqlType::Char => SqlType::Varchar,
             other => other,
         })
     }
 
-    /// The types, open ones as VARCHAR.
+    /// The parameters' types; unknown ones are VARCHAR.
     pub(crate) fn types(&self) -> Vec<ParameterType> {
         let of = |(known, index): (&Option<SqlType>, u32)| {
             let array = self.arrays.iter().find(|(own, _)| *own == index);
@@ -101,7 +101,7 @@ impl Parameters {
     }
 }
 
-/// The type of a number that is used as one of `wanted`: it may have places that the other has not.
+/// The type of a number used as `wanted`, with more digits than `wanted` may have.
 fn of_number(wanted: SqlType) -> SqlType {
     match wanted {
         SqlType::Byte

@@ -1,4 +1,4 @@
-//! Small steps of plan building.
+//! Helpers for building plans.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use crate::binder::error;
 use crate::binder::state::accesses::{Accesses, Origin};
 use crate::binder::state::scope::{BaseScan, Relation, ScopeColumn, TimeOrder};
 
-/// The expressions of each row.
+/// Projects expressions over a plan.
 pub(crate) fn project(plan: LogicalPlan, exprs: Vec<Expr>) -> EngineResult<LogicalPlan> {
     check_stop()?;
     check_lookups(exprs.len(), plan.schema().fields().len())?;
     Projection::try_new(exprs, Arc::new(plan)).map(LogicalPlan::Projection).map_err(error::plan)
 }
 
-/// The rows for which a predicate holds.
+/// Filters a plan by a predicate.
 pub(crate) fn filter(plan: LogicalPlan, predicate: Expr) -> EngineResult<LogicalPlan> {
     Filter::try_new(predicate, Arc::new(plan)).map(LogicalPlan::Filter).map_err(error::plan)
 }
 
-/// Sorted rows.
+/// Sorts a plan by keys.
 pub(crate) fn sort(
     plan: LogicalPlan,
     keys: impl Iterator<Item = SortExpr>,
@@ -43,17 +43,18 @@ pub(crate) fn sort(
     Ok(LogicalPlan::Sort(Sort { expr, input: Arc::new(plan), fetch: None }))
 }
 
-/// Rows in the order of their time.
+/// Sorts a plan by time, ascending.
 pub(crate) fn sort_by_time(plan: LogicalPlan, time: Expr) -> EngineResult<LogicalPlan> {
     sort(plan, std::iter::once(SortExpr::new(time, true, true)))
 }
 
-/// Rows without their duplicates.
+/// Removes duplicate rows.
 pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
 }
 
-/// The name for a column that is computed beside the plan's own, which users may have named alike.
+/// A name for a computed column that differs from all columns of the plan, whose names users
+/// choose.
 pub(crate) fn fresh(name: &str, plan: &LogicalPlan) -> String {
     let mut name = name.to_owned();
     while plan.schema().iter().any(|(_, field)| *field.name() == name) {
@@ -80,7 +81,7 @@ fn scan(base: &BaseScan) -> EngineResult<LogicalPlan> {
     scan.map(LogicalPlan::TableScan).map_err(error::plan)
 }
 
-/// The scan of a table within some time ranges; without one it reads nothing.
+/// Restricts a table scan to time ranges; without any, it reads nothing.
 pub(crate) fn within(plan: &LogicalPlan, ranges: Vec<TimeRange>) -> EngineResult<LogicalPlan> {
     let LogicalPlan::TableScan(scan) = plan else {
         return Err(EngineError::internal("time ranges without a scan"));
@@ -97,7 +98,7 @@ pub(crate) fn within(plan: &LogicalPlan, ranges: Vec<TimeRange>) -> EngineResult
     Ok(LogicalPlan::TableScan(TableScan { source, ..scan.clone() }))
 }
 
-/// A table as a source of rows.
+/// A table as a relation.
 pub(crate) fn of_table(
     table: Arc<TableSnapshot>,
     qualifier: &str,
@@ -107,7 +108,7 @@ pub(crate) fn of_table(
     of_base(BaseScan { table, reference, row_ids: false }, qualifier, accesses)
 }
 
-/// A table whose rows are to be changed: the plan has their identifiers as well.
+/// A table whose rows will be changed: the plan includes row ids.
 pub(crate) fn of_rows(
     table: Arc<TableSnapshot>,
     qualifier: &str,
@@ -143,7 +144,7 @@ fn of_base(base: BaseScan, qualifier: &str, accesses: &Accesses) -> EngineResult
 }
 
 impl Relation {
-    /// Rows without a designated timestamp.
+    /// A relation without a designated timestamp.
     pub(crate) fn of(plan: LogicalPlan, columns: Vec<ScopeColumn>) -> Self {
         Self {
             plan,
@@ -158,25 +159,26 @@ impl Relation {
         }
     }
 
-    /// What a column of `PostgreSQL`'s catalog is there, however many plans it passed on its way.
+    /// The `PostgreSQL` catalog type of a column, which passes unchanged through plan nodes.
     pub(crate) fn catalog_type(&self, column: &Column) -> Option<CatalogType> {
         let field = self.plan.schema().field_from_column(column).ok()?;
         CatalogType::of_name(field.metadata().get(CatalogType::METADATA)?)
     }
 
-    /// Takes over the designated timestamp of `left`, whose columns are the first of these.
+    /// Copies the designated timestamp of `left`, whose columns come first in this relation.
     pub(crate) fn keep_time(&mut self, left: &Self, order: TimeOrder) {
         self.timestamp = left.timestamp;
         self.unselected_time.clone_from(&left.unselected_time);
         self.order = order;
     }
 
-    /// The time that no name finds, as an expression of a projection that keeps it.
+    /// The designated timestamp that is not selected, as an expression for a projection that keeps
+    /// it.
     pub(crate) fn unselected(&self) -> Option<Expr> {
         self.unselected_time.as_ref().map(ScopeColumn::expr)
     }
 
-    /// The relation without the time that is not selected.
+    /// The relation without a designated timestamp that is not selected.
     pub(crate) fn without_unselected(self) -> EngineResult<Self> {
         if self.unselected_time.is_none() {
             return Ok(self);
@@ -186,7 +188,7 @@ impl Relation {
         Ok(Self { unselected_time: None, ..self.with_plan(plan) })
     }
 
-    /// The rows as a client or a LIMIT reads them: what a join shuffled is by time again.
+    /// The rows for a client or a LIMIT: sorted by time again if a join may have changed the order.
     pub(crate) fn restored(self) -> EngineResult<Self> {
         match self.timestamp_column().map(ScopeColumn::expr) {
             Some(time) if self.order == TimeOrder::Shuffled => {
@@ -197,7 +199,7 @@ impl Relation {
         }
     }
 
-    /// The relation as a source with an alias: columns are found by the alias from now on.
+    /// The relation as a source with an alias, by which its columns are qualified.
     pub(crate) fn aliased(self, qualifier: Option<&str>, reference: &str) -> EngineResult<Self> {
         let plan = SubqueryAlias::try_new(Arc::new(self.plan), reference).map_err(error::plan)?;
         let qualifier: Option<Arc<str>> = qualifier.map(Arc::from);
@@ -218,12 +220,12 @@ impl Relation {
         })
     }
 
-    /// The same rows with one plan node more above them.
+    /// The same rows with a new top plan node.
     pub(crate) fn with_plan(self, plan: LogicalPlan) -> Self {
         Self { plan, base: None, ..self }
     }
 
-    /// Columns renamed, as `WITH name(a, b)` does.
+    /// Renames columns, as in `WITH name(a, b)`.
     pub(crate) fn renamed(mut self, names: &[tidemark_ast::Name]) -> EngineResult<Self> {
         if names.is_empty() {
             return Ok(self);

@@ -1,4 +1,4 @@
-//! Relations, their columns, and how names find them.
+//! Relations, their columns, and name resolution.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::binder::error;
 use crate::binder::state::accesses::Origin;
 use crate::binder::state::typed::Typed;
 
-/// A column that names can find.
+/// A column that can be referenced by name.
 #[derive(Debug, Clone)]
 pub(crate) struct ScopeColumn {
-    /// The source's alias or name; `None` where there is nothing to qualify with.
+    /// The source's alias or name; `None` if it has none.
     pub(crate) qualifier: Option<Arc<str>>,
     /// The column's name.
     pub(crate) name: String,
     /// Its type.
     pub(crate) sql_type: SqlType,
-    /// Where the plan has it.
+    /// Its reference in the plan.
     pub(crate) column: Column,
-    /// The column of a table that it is, while it is one.
+    /// The table column behind it, if it is unchanged.
     pub(crate) origin: Origin,
 }
 
@@ -39,34 +39,33 @@ impl ScopeColumn {
     }
 }
 
-/// A table as scanned, while nothing but a filter is above the scan: time ranges can still be
-/// pushed into it.
+/// A table scan with at most a filter above it, so that time ranges can still be pushed into it.
 #[derive(Debug, Clone)]
 pub(crate) struct BaseScan {
     pub(crate) table: Arc<TableSnapshot>,
     /// Qualifier of the scan's columns in the plan.
     pub(crate) reference: String,
-    /// Whether the scan yields the rows' identifiers as well.
+    /// Whether the scan also returns row ids.
     pub(crate) row_ids: bool,
 }
 
-/// How rows lie in the time of their designated timestamp.
+/// The order of rows by their designated timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TimeOrder {
-    /// No row is before the one in front of it.
+    /// Each row is at or after the preceding row.
     Ascending,
     /// ORDER BY … DESC.
     Descending,
-    /// They ascended before a join: a query that hands them on sorts them, which costs nothing
-    /// where the join was planned so that it keeps the order.
+    /// Rows were ascending before a join. A query that passes them on sorts them, which costs
+    /// nothing if the join was planned to keep the order.
     Shuffled,
-    /// Nothing tells.
+    /// The order is unknown.
     #[default]
     Unknown,
 }
 
 impl TimeOrder {
-    /// The order behind a join.
+    /// The order after a join.
     pub(crate) fn shuffled(self) -> Self {
         match self {
             Self::Ascending | Self::Shuffled => Self::Shuffled,
@@ -75,34 +74,34 @@ impl TimeOrder {
     }
 }
 
-/// Rows with named, typed columns: a source in FROM, or what a clause made of it.
+/// Rows with named and typed columns: a source in FROM, or the result of a clause.
 #[derive(Debug, Clone)]
 pub(crate) struct Relation {
     pub(crate) plan: LogicalPlan,
     pub(crate) columns: Vec<ScopeColumn>,
     /// Index of the designated timestamp.
     pub(crate) timestamp: Option<usize>,
-    /// The designated timestamp of a sub-query whose list leaves it out: no name finds it, and
-    /// clauses that go by time read it.
+    /// The designated timestamp of a sub-query whose list omits it. It cannot be referenced by
+    /// name, but time-based clauses use it.
     pub(crate) unselected_time: Option<ScopeColumn>,
-    /// How the rows lie in the time of either.
+    /// The order of rows by either timestamp.
     pub(crate) order: TimeOrder,
-    /// Columns that USING made one of: their name alone means the first of each list.
+    /// Columns merged by USING: an unqualified name refers to the first of its list.
     pub(crate) merged: Vec<Vec<usize>>,
-    /// The columns that `*` means, where they are not all in their order.
+    /// The columns of `*`, unless they are all columns in order.
     pub(crate) listed: Option<Vec<usize>>,
     pub(crate) base: Option<BaseScan>,
-    /// Columns that a view found here when it was made and that are gone: their names must not
-    /// come to mean anything else.
+    /// Columns that a view had here when it was created and that were dropped since. Their names
+    /// must not resolve to anything else.
     pub(crate) gone: Vec<GoneColumn>,
 }
 
-/// A column that is not there any more.
+/// A dropped column.
 #[derive(Debug, Clone)]
 pub(crate) struct GoneColumn {
     /// The source's alias or name.
     pub(crate) qualifier: Arc<str>,
-    /// The name it had when the view was made.
+    /// The column's name when the view was created.
     pub(crate) name: String,
 }
 
@@ -115,7 +114,7 @@ impl Relation {
         }
     }
 
-    /// The designated timestamp's column, of rows that ascend by it.
+    /// The designated timestamp's column, if rows ascend by it.
     pub(crate) fn ascending_time(&self) -> Option<&ScopeColumn> {
         self.timestamp_column().filter(|_| self.order == TimeOrder::Ascending)
     }
@@ -125,8 +124,8 @@ impl Relation {
         self.columns.iter().map(|column| column.sql_type).collect()
     }
 
-    /// The index of the column that a dotted path names. Whatever finds a column by its name reads
-    /// it, so this is where the access is noted: no clause can forget to.
+    /// The index of the column that a dotted path refers to. Every lookup by name passes through
+    /// here, so this is where the access is recorded and no clause can omit it.
     pub(crate) fn resolve(&self, path: &[Name]) -> EngineResult<usize> {
         let (qualifier, name) = match path {
             [name] => (None, name),
@@ -164,7 +163,7 @@ impl Relation {
         Ok(index)
     }
 
-    /// Notes that every column is read, as a query with `*` or with the source alone says.
+    /// Records that all columns are read, as for `*` or a source used alone.
     pub(crate) fn read_all(&self, at: Span) -> EngineResult<()> {
         if let Some(gone) = self.gone.first() {
             return Err(gone.error(at));
@@ -173,7 +172,8 @@ impl Relation {
         Ok(())
     }
 
-    /// The column of a series by the series' own alias, which names both in `PostgreSQL`.
+    /// The column of a series by its alias, which names both the table and the column in
+    /// `PostgreSQL`.
     fn series_named(&self, path: &[Name]) -> Option<usize> {
         let [name] = path else { return None };
         let own = |(_, column): &(usize, &ScopeColumn)| has_qualifier(column, &name.text);
@@ -184,7 +184,7 @@ impl Relation {
         }
     }
 
-    /// Whether some source has this alias.
+    /// Whether a source has this alias.
     pub(crate) fn has_source(&self, qualifier: &str) -> bool {
         self.columns.iter().any(|column| has_qualifier(column, qualifier))
     }
@@ -207,7 +207,7 @@ impl GoneColumn {
         same_source(&self.qualifier, qualifier)
     }
 
-    /// Why the view that reads it is invalid.
+    /// The error that makes the view that reads it invalid.
     pub(crate) fn error(&self, at: Span) -> EngineError {
         let (name, source) = (&self.name, &self.qualifier);
         let message = format!("column '{name}' of '{source}' was dropped after the view was made");
@@ -215,21 +215,21 @@ impl GoneColumn {
     }
 }
 
-/// A name given to a select item, visible to later ones.
+/// The name of a select item, visible to later items.
 #[derive(Debug, Clone)]
 pub(crate) struct Alias {
     pub(crate) name: String,
     pub(crate) value: Typed,
 }
 
-/// What an expression may refer to.
+/// The names that an expression may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scope<'s> {
-    /// Columns; `None` where no row is in scope.
+    /// The columns; `None` if no rows are in scope.
     pub(crate) relation: Option<&'s Relation>,
     /// Names of select items.
     pub(crate) aliases: &'s [Alias],
-    /// Whether aliases win over columns.
+    /// Whether aliases take precedence over columns.
     pub(crate) aliases_first: bool,
     /// Whether aggregates are allowed.
     pub(crate) aggregates: bool,
@@ -255,16 +255,15 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Whether a column was not found because nothing here has its name, so that it may be found in
-/// the rows around.
+/// Whether no column here has this name, so that it may exist in the outer rows.
 pub(crate) fn is_unknown(failure: &EngineError) -> bool {
     matches!(failure.code, ErrorCode::ColumnNotFound | ErrorCode::TableNotFound)
 }
 
-/// The column of `generate_series(…)`.
+/// Column name of `generate_series(…)`.
 pub(crate) const SERIES: &str = "generate_series";
 
-/// What may stand before a source's name.
+/// Schemas that may qualify a source's name.
 const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public."];
 
 pub(crate) fn has_qualifier(column: &ScopeColumn, qualifier: &str) -> bool {
@@ -272,7 +271,7 @@ pub(crate) fn has_qualifier(column: &ScopeColumn, qualifier: &str) -> bool {
 }
 
 fn same_source(own: &str, qualifier: &str) -> bool {
-    // `pg_catalog.pg_class` is known as `pg_class` as well.
+    // `pg_catalog.pg_class` can also be referenced as `pg_class`.
     let plain = SCHEMAS.iter().find_map(|schema| own.strip_prefix(schema)).unwrap_or(own);
     identifier::same(own, qualifier) || identifier::same(plain, qualifier)
 }

@@ -1,4 +1,4 @@
-//! An expression with its SQL type, which Arrow's type does not tell.
+//! An expression with its SQL type, which the Arrow type does not determine.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Case;
@@ -6,24 +6,24 @@ use datafusion::logical_expr::{Expr, lit};
 use tidemark_functions::{Argument, in_64_bits, is_json};
 use tidemark_types::SqlType;
 
-/// An expression with the SQL type the binder gave it.
+/// An expression with the SQL type assigned by the binder.
 #[derive(Debug, Clone)]
 pub(crate) struct Typed {
     pub(crate) expr: Expr,
     pub(crate) sql_type: SqlType,
-    /// Its value, when it is known while binding.
+    /// Its value, if known at bind time.
     pub(crate) constant: Option<ScalarValue>,
-    /// The parameter it is, while its type is still open.
+    /// The parameter's number, while its type is unknown.
     pub(crate) parameter: Option<u32>,
 }
 
 impl Typed {
-    /// A value known while binding.
+    /// A value known at bind time.
     pub(crate) fn literal(value: ScalarValue, sql_type: SqlType) -> Self {
         Self { expr: lit(value.clone()), sql_type, constant: Some(value), parameter: None }
     }
 
-    /// An expression whose value rows decide.
+    /// An expression whose value depends on rows.
     pub(crate) fn computed(expr: Expr, sql_type: SqlType) -> Self {
         Self { expr, sql_type, constant: None, parameter: None }
     }
@@ -33,12 +33,12 @@ impl Typed {
         Self::literal(ScalarValue::Utf8View(None), SqlType::Null)
     }
 
-    /// A truth value.
+    /// A boolean constant.
     pub(crate) fn truth(value: bool) -> Self {
         Self::literal(ScalarValue::Boolean(Some(value)), SqlType::Boolean)
     }
 
-    /// What the function library wants to know of an argument.
+    /// Describes the expression to the function library.
     pub(crate) fn argument(&self) -> Argument {
         let json = is_json(&self.expr);
         Argument { sql_type: self.sql_type, constant: self.constant.clone(), json }
@@ -49,13 +49,13 @@ impl Typed {
         self.constant.as_ref().is_some_and(ScalarValue::is_null)
     }
 
-    /// Whether the value is a text that is known.
+    /// Whether the value is a constant string.
     pub(crate) fn is_constant_text(&self) -> bool {
         let is_text = matches!(self.sql_type, SqlType::String | SqlType::Varchar | SqlType::Char);
         is_text && self.constant.is_some()
     }
 
-    /// The constant truth value it has, if it has one.
+    /// The constant boolean value, if any.
     pub(crate) fn as_truth(&self) -> Option<bool> {
         match self.constant {
             Some(ScalarValue::Boolean(value)) => value,
@@ -63,7 +63,8 @@ impl Typed {
         }
     }
 
-    /// The same value for what is not itself an INT: arithmetic of INTs does not wrap before.
+    /// The value for a context wider than INT: INT arithmetic in it is done in 64 bits and does not
+    /// wrap.
     pub(crate) fn unwrapped(self) -> Self {
         match in_64_bits(&self.expr) {
             Some(wide) if self.constant.is_none() => Self::computed(wide, SqlType::Long),
@@ -71,7 +72,7 @@ impl Typed {
         }
     }
 
-    /// Makes sure that what is not nullable in the dialect is not null in the plan.
+    /// Replaces null by false or 0 in types that have no null in QuestDB.
     pub(crate) fn never_null(self) -> Self {
         let zero = match self.sql_type {
             SqlType::Boolean => lit(false),

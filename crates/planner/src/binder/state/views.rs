@@ -1,4 +1,4 @@
-//! Views, while statements that read them are bound.
+//! View state while statements that read views are bound.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use crate::Access;
 use crate::binder::state::accesses::Accesses;
 use crate::binder::state::scope::Relation;
 
-/// What the names in a view's query mean, by the node that names it.
+/// The objects that names in a view's query refer to, by the node with the name.
 pub(crate) type ViewSources = Arc<BTreeMap<u32, ViewSource>>;
 
-/// Where a view is read: what was read before it, by whose right it reads itself.
+/// The context in which a view is read: the accesses before it, and the owner whose permissions
+/// apply inside it.
 #[derive(Debug)]
 pub(crate) struct ViewPlace {
     pub(crate) before: Accesses,
@@ -20,11 +21,11 @@ pub(crate) struct ViewPlace {
     pub(crate) owner: Owner,
 }
 
-/// A view's rows as they were bound, for its next use.
+/// A view's bound rows, for further references.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundView {
     pub(crate) rows: Relation,
     pub(crate) reads: Vec<Access>,
-    /// Sources that one use counts for.
+    /// Number of sources that a reference counts for.
     pub(crate) sources: usize,
 }

@@ -1,5 +1,5 @@
-//! Bounds of binding: a short text may stand for a large plan, since names given to expressions,
-//! variables, common tables and views are written out wherever they are used.
+//! Limits of binding: a short statement can produce a large plan, because expressions, variables,
+//! common tables and views are expanded at each reference.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::Span;
@@ -10,28 +10,28 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::binder::error;
 use crate::binder::state::typed::Typed;
 
-/// Expressions and queries bound for one statement, at most, constants among them.
+/// Maximum number of expressions and queries bound in a statement, including constants.
 const MAX_STEPS: usize = 1_000_000;
-/// Steps between two looks at whether the statement was stopped.
+/// Number of steps between cancellation checks.
 const STEPS_BETWEEN_CHECKS: usize = 64;
-/// Sources of one statement. A common table or a view is bound anew wherever it is named, so that
-/// a few lines that name each other twice would read millions of tables.
+/// Maximum number of sources in a statement. Common tables and views are bound again at each
+/// reference, so a few lines that reference each other twice could read millions of tables.
 const MAX_SOURCES: usize = 1_000;
 
-/// What a statement's binding took so far, with that of its views.
+/// Work done by binding a statement so far, including its views.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Work {
     steps: usize,
-    /// Nodes of the expressions made.
+    /// Number of expression nodes created.
     nodes: usize,
-    /// Expressions around the one that is being bound.
+    /// Number of expressions around the current one.
     nesting: usize,
-    /// Tables, views and sub-queries.
+    /// Number of tables, views and sub-queries.
     pub(crate) sources: usize,
 }
 
 impl Work {
-    /// Counts something that is bound.
+    /// Counts a binding step.
     pub(crate) fn count_step(&mut self, at: Span) -> EngineResult<()> {
         self.steps += 1;
         if self.steps.is_multiple_of(STEPS_BETWEEN_CHECKS) {
@@ -44,7 +44,7 @@ impl Work {
         Ok(())
     }
 
-    /// Counts sources; `at` is where they are named.
+    /// Counts sources; `at` is the position of the reference.
     pub(crate) fn count_sources(&mut self, more: usize, at: Span) -> EngineResult<()> {
         self.sources += more;
         if self.sources > MAX_SOURCES {
@@ -57,7 +57,7 @@ impl Work {
         Ok(())
     }
 
-    /// Counts columns that a select list takes over; `at` is where that is written.
+    /// Counts columns that `*` adds to a select list; `at` is its position.
     pub(crate) fn count_columns(&mut self, more: usize, at: Span) -> EngineResult<()> {
         check_stop()?;
         self.nodes += more;
@@ -67,17 +67,17 @@ impl Work {
         Ok(())
     }
 
-    /// An expression is being bound, with others around it or in it.
+    /// Marks the start of an expression, which may be nested.
     pub(crate) fn begin_expression(&mut self) {
         self.nesting += 1;
     }
 
-    /// It was bound, or failed.
+    /// Marks the end of an expression, bound or failed.
     pub(crate) fn end_expression(&mut self) {
         self.nesting -= 1;
     }
 
-    /// Counts the nodes of an expression that was bound.
+    /// Counts the nodes of a bound expression.
     pub(crate) fn count_nodes(&mut self, expr: &Expr, at: Span) -> EngineResult<()> {
         let located = |failure: EngineError| failure.at_if_missing(error::span(at));
         let nodes = PlanSize::of_expr(expr).map_err(located)?.nodes;
@@ -91,7 +91,7 @@ impl Work {
     }
 }
 
-/// Refuses to write an expression so many times.
+/// Rejects copying an expression too many times.
 pub(crate) fn must_repeat(value: &Typed, times: usize, at: Span) -> EngineResult<()> {
     let nodes = PlanSize::of_expr(&value.expr)?.nodes;
     if nodes.saturating_mul(times) > MAX_PLAN_NODES {

@@ -25,7 +25,7 @@ use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, error};
 use crate::{Access, BoundConversion, BoundSchemaChange};
 
-/// The permission that the first of these actions takes.
+/// The permission required by the first action.
 pub(crate) fn first_permission(actions: &[AlterAction]) -> Permission {
     actions.first().map_or(Permission::AddColumn, |action| needed(action).0)
 }
@@ -102,16 +102,16 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Notes what an action does, to which column.
+    /// Records the permission that an action requires, and its column.
     fn note_action(&mut self, table: &str, action: &AlterAction) {
         let (permission, column) = needed(action);
         let columns = column.map(|name| name.text.clone()).into_iter().collect();
-        // A log is not a table's alone.
+        // The log is shared by all tables.
         let table = if permission == Permission::SystemAdmin { "" } else { table };
         self.accesses.note(Access { columns, ..Access::new(table, permission) });
     }
 
-    /// Adds a column; the rows that exist get its default, in the same commit.
+    /// Adds a column. Existing rows get its default in the same commit.
     fn add_column(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -136,7 +136,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// The default of a new column for the rows that exist.
+    /// The default of a new column for existing rows.
     fn filled_column(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -166,7 +166,7 @@ impl Binder<'_> {
         Ok(Some(BoundConversion { table: Arc::clone(table), column: index, plan }))
     }
 
-    /// Whether a column has this type already; what narrows it may be another, which is noted.
+    /// Whether a column already has this type. A changed length or precision is stored.
     fn keeps_type(
         schema: &mut TableSchema,
         column: &Name,
@@ -211,7 +211,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Refuses a column that has rows without a value.
+    /// Rejects a column that contains nulls.
     fn check_values(&mut self, table: &Arc<TableSnapshot>, column: &Name) -> EngineResult<()> {
         if table.row_count()? == 0 {
             return Ok(());
@@ -219,7 +219,7 @@ impl Binder<'_> {
         let Some(external) = self.context.external() else { return Ok(()) };
         let reference = self.relation_name();
         let rows = relation::of_table(Arc::clone(table), "", reference, &self.accesses)?;
-        // A column of this block is none of the table's yet.
+        // A column added in this transaction block is not in the stored table yet.
         let found = rows.columns.iter().find(|one| identifier::same(&one.name, &column.text));
         let Some(cells) = found.map(ScopeColumn::expr) else { return Ok(()) };
         let none = relation::filter(rows.plan.clone(), cells.clone().is_null())?;
@@ -231,7 +231,7 @@ impl Binder<'_> {
         Err(error::at(ErrorCode::InvalidValue, message, column.span))
     }
 
-    /// A new column in the old one's place, with the converted cells.
+    /// Replaces a column by a new one with converted values.
     fn change_type(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -276,7 +276,7 @@ impl Binder<'_> {
         Ok(BoundConversion { table: Arc::clone(table), column: index, plan })
     }
 
-    /// What is kept with the definition and touches no row.
+    /// Actions that change only the table definition and no rows.
     fn alter_setting(
         &mut self,
         schema: &mut TableSchema,
@@ -330,7 +330,7 @@ impl Binder<'_> {
     }
 }
 
-/// Refuses a table that cannot have another type.
+/// Rejects tables whose WAL type cannot change.
 fn check_partitioned(schema: &TableSchema, at: Span) -> EngineResult<()> {
     if schema.partition_by != PartitionBy::None {
         return Ok(());
@@ -385,7 +385,7 @@ fn alter_dedup(schema: &mut TableSchema, table: &Name, keys: &[Name]) -> EngineR
     apply_dedup(schema, keys)
 }
 
-/// The permission an action takes, and the column it takes it on; without one, on the table.
+/// The permission an action requires, and the column it applies to; `None` for the whole table.
 fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
     match action {
         AlterAction::AddColumn { .. } => (Permission::AddColumn, None),
@@ -420,7 +420,8 @@ fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
         AlterAction::SetWal { .. } => (Permission::SetTableType, None),
         AlterAction::Dedup { keys } if keys.is_empty() => (Permission::DedupDisable, None),
         AlterAction::Dedup { .. } => (Permission::DedupEnable, None),
-        // What is refused takes the most common right, so that it tells nothing of the table.
+        // A rejected action requires the most common permission, so that the error reveals nothing
+        // about the table.
         AlterAction::Other { words, .. } => (
             idle_action(words).map_or(Permission::SetTableParam, |(permission, _)| permission),
             None,
@@ -488,7 +489,7 @@ fn set_parameter(schema: &mut TableSchema, parameter: &OptionValue) -> EngineRes
     Ok(())
 }
 
-/// Which types a column can change between.
+/// Whether a column can change from one type to the other.
 fn changes_to(from: SqlType, to: SqlType) -> bool {
     let decimal = |of: SqlType| matches!(of, SqlType::Decimal(..));
     let time = |of: SqlType| of.is_timestamp() || of == SqlType::Date;
@@ -519,7 +520,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_change_as_the_matrix_says() {
+    fn type_changes_match_the_conversion_matrix() {
         use SqlType::{Boolean, Date, Double, Int, Ipv4, Long, Symbol, Timestamp, Uuid, Varchar};
         let decimal = SqlType::Decimal(18, 3);
         for (from, to) in [

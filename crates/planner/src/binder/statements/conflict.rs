@@ -1,5 +1,5 @@
-//! ON CONFLICT: the rows of an INSERT beside those with the same keys that are there. What remains
-//! are rows to insert: DEDUP puts each in the place of the one with its keys.
+//! ON CONFLICT: joins the rows of an INSERT with existing rows that have the same keys. The result
+//! is rows to insert; DEDUP replaces the existing row with the same keys.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,11 +19,12 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope};
 use crate::binder::{Binder, error};
 
-/// The name of the row that is to be inserted.
+/// Alias of the row to be inserted.
 const EXCLUDED: &str = "excluded";
 
 impl Binder<'_> {
-    /// What is inserted of these rows into a table, which has a name of its own here.
+    /// The rows to insert into a table after conflicts are resolved. The table has an alias in the
+    /// clause.
     pub(crate) fn resolved_conflict(
         &mut self,
         table: (&Arc<TableSnapshot>, &str),
@@ -31,19 +32,19 @@ impl Binder<'_> {
         conflict: &Conflict,
     ) -> EngineResult<InsertSource> {
         let schema = Arc::clone(table.0.schema());
-        // Its parts are read below, in turn.
+        // Its other fields are used below.
         let Conflict { keys: _, assignments, filter, span: _ } = conflict;
         if let (true, Some(filter)) = (assignments.is_empty(), filter) {
             let what = "WHERE of DO NOTHING is";
             return Err(error::not_supported(what, self.tree.span(*filter)));
         }
         let Some(keys) = conflict_keys(&schema, conflict)? else { return Ok(source) };
-        // It reads the rows that are there: those of its block too.
+        // It reads existing rows, including those of the same transaction block.
         self.note_read(&schema.name, Vec::new());
         let rows = match source {
             InsertSource::Template(mut template) => {
                 template.resolves = true;
-                // Names and types are checked before there are values.
+                // Names and types are checked before values are known.
                 let none = RecordBatch::new_empty(template.rows.arrow_schema());
                 self.resolved_rows(table, &none, &keys, conflict)?;
                 return Ok(InsertSource::Template(template));
@@ -94,7 +95,7 @@ impl Binder<'_> {
         let width = rows.columns.len();
         let pairs = keys.iter().map(|&key| (rows.columns[key].expr(), there.columns[key].expr()));
         let condition = Condition::of_keys(pairs.collect());
-        // A designated timestamp is never null: where it is, there was no such row.
+        // The designated timestamp is never null, so a null means that no row matched.
         let time = schema.timestamp.unwrap_or_default();
         let is_new = there.columns[time].expr().is_null();
         let joined = join::relational(rows, there, condition, JoinType::Left, conflict.span)?;
@@ -129,7 +130,7 @@ impl Binder<'_> {
         relation::project(plan, cells.collect())
     }
 
-    /// A key may be set to what it is.
+    /// A key may be set only to its own value.
     fn same_key(&self, name: &Name, value: u32) -> EngineResult<()> {
         if let Node::Column { path } = self.node(value)?
             && let [of, column] = path.as_slice()
@@ -147,8 +148,7 @@ fn assigned(schema: &TableSchema, name: &Name) -> EngineResult<usize> {
     schema.column_index(&name.text).ok_or_else(|| error::invalid_column(&name.text, name.span))
 }
 
-/// The keys of the table, which those of the clause have to be; `None` where no row can be in the
-/// way.
+/// The table's keys, which must be those of the clause; `None` if no row can conflict.
 fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Option<Vec<usize>>> {
     let is_key = |index: &usize| schema.dedup_keys.contains(&schema.columns[*index].id);
     let keys: Vec<usize> = (0..schema.columns.len()).filter(is_key).collect();
@@ -179,7 +179,7 @@ fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Opti
     Ok(Some(keys))
 }
 
-/// The first of rows with the same keys; an update of two rows by one statement is refused.
+/// Keeps the first of rows with equal keys. DO UPDATE rejects two rows with equal keys.
 fn once(batch: &RecordBatch, keys: &[usize], conflict: &Conflict) -> EngineResult<RecordBatch> {
     let internal = |failure: arrow_schema::ArrowError| EngineError::internal(failure.to_string());
     let fields = keys.iter().map(|&key| SortField::new(batch.column(key).data_type().clone()));

@@ -1,5 +1,5 @@
-//! Keys and indexes: what CREATE TABLE, ALTER TABLE and CREATE INDEX declare is kept with the
-//! definition, for the tools that read the catalog. What is enforced of it is DEDUP.
+//! Keys and indexes declared in CREATE TABLE, ALTER TABLE and CREATE INDEX. They are stored in the
+//! table definition for tools that read the catalog; only DEDUP enforces any of them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::binder::notice::{CONSTRAINT, KEY_NOT_ENFORCED, KEY_OF_NEW_ROWS, TABLE
 use crate::binder::{Binder, error};
 use crate::{Access, BoundSchemaChange};
 
-/// Columns of a key or an index, as many as the catalog of `PostgreSQL` has room for.
+/// Maximum number of columns in a key or an index, as in the `PostgreSQL` catalog.
 const MAX_KEY_COLUMNS: usize = 32;
-/// Keys and indexes of a table.
+/// Maximum number of keys and indexes of a table.
 const MAX_CONSTRAINTS: usize = 1_000;
 
-/// The permission that declaring one takes.
+/// The permission required to declare a constraint.
 pub(crate) fn permission_of(constraint: &ConstraintNode) -> Permission {
     match constraint.constraint {
         Written::PrimaryKey => Permission::DedupEnable,
@@ -30,12 +30,12 @@ pub(crate) fn permission_of(constraint: &ConstraintNode) -> Permission {
     }
 }
 
-/// Whether CREATE INDEX declares it.
+/// Whether it is declared by CREATE INDEX.
 pub(crate) fn is_index(constraint: &ConstraintNode) -> bool {
     matches!(constraint.constraint, Written::Index | Written::UniqueIndex)
 }
 
-/// The columns of the key that tells rows apart: the primary key, or the only UNIQUE constraint.
+/// The columns of the key that identifies rows: the primary key, or the only UNIQUE constraint.
 pub(crate) fn row_key(constraints: &[ConstraintNode]) -> &[Name] {
     let of = |kind: Written| constraints.iter().filter(move |one| one.constraint == kind);
     let mut unique = of(Written::Unique);
@@ -68,7 +68,7 @@ fn letter(action: ReferenceAction) -> char {
 }
 
 impl Binder<'_> {
-    /// Adds what the text declares to a definition, one after the other.
+    /// Adds the declared constraints to a table definition in order.
     pub(crate) fn declare(
         &mut self,
         schema: &mut TableSchema,
@@ -125,7 +125,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// What a foreign key refers to; `None` where that is not there.
+    /// The target of a foreign key; `None` if the referenced table does not exist.
     fn reference(
         &self,
         schema: &TableSchema,
@@ -134,7 +134,7 @@ impl Binder<'_> {
         let Some(references) = &written.references else { return Ok(None) };
         let ReferenceNode { table, columns: keys, on_update, on_delete } = references;
         let is_own = identifier::same(&table.text, &schema.name);
-        // What the user may not see is not there.
+        // Tables that the user may not see are treated as missing.
         let named =
             |known: &Arc<TableSnapshot>| identifier::same(&known.schema().name, &table.text);
         let other = match self.sorted_tables().into_iter().find(named) {
@@ -162,8 +162,8 @@ impl Binder<'_> {
         Ok(Some(Reference { table, columns, actions }))
     }
 
-    /// The name that was given, or the first free one of those that `PostgreSQL` gives; `None`
-    /// where IF NOT EXISTS finds the name taken.
+    /// The given name, or the first free name by `PostgreSQL`'s rules; `None` if IF NOT EXISTS
+    /// finds the name in use.
     fn constraint_name(
         &self,
         schema: &TableSchema,
@@ -173,7 +173,7 @@ impl Binder<'_> {
     ) -> EngineResult<Option<String>> {
         let mut taken: HashSet<String> =
             schema.constraints.iter().map(|one| identifier::fold(&one.name)).collect();
-        // Indexes share the names of tables; foreign keys have those of their table.
+        // Indexes share a namespace with tables; names of foreign keys are local to their table.
         if !matches!(kind, ConstraintKind::ForeignKey | ConstraintKind::Check) {
             let tables = self.sorted_tables();
             let others = tables.iter().filter(|table| table.schema().id != schema.id);
@@ -230,7 +230,7 @@ impl Binder<'_> {
         self.declare_one(schema, written)
     }
 
-    /// `DROP INDEX a, b`: of whatever tables they are.
+    /// `DROP INDEX a, b`, of any tables.
     pub(crate) fn drop_indexes(
         &mut self,
         names: &[Name],
@@ -289,7 +289,7 @@ pub(crate) fn drop_constraint(
     Ok(())
 }
 
-/// DEDUP UPSERT KEYS: WAL tables only, and the timestamp is one of the keys.
+/// DEDUP UPSERT KEYS: only for WAL tables, and the timestamp must be one of the keys.
 pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResult<()> {
     let Some(first) = keys.first() else { return Ok(()) };
     if !schema.wal {
@@ -322,13 +322,13 @@ pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResu
     Ok(())
 }
 
-/// What names a column that goes goes with it.
+/// Removes the constraints that include a dropped column.
 pub(crate) fn without_column(schema: &mut TableSchema, column: &str) {
     let names = |one: &Constraint| one.columns.iter().any(|name| identifier::same(name, column));
     schema.constraints.retain(|one| !names(one));
 }
 
-/// A column has another name.
+/// Renames a column in the constraints.
 pub(crate) fn with_renamed(schema: &mut TableSchema, from: &str, to: &str) {
     let columns = schema.constraints.iter_mut().flat_map(|one| &mut one.columns);
     columns.filter(|name| identifier::same(name, from)).for_each(|name| to.clone_into(name));

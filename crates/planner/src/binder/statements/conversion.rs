@@ -1,11 +1,11 @@
-//! Values that are written into columns: what becomes what, and what is said where it does not.
+//! Assignment casts: allowed conversions and their errors.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::error;
 
-/// INSERT converts text to anything, and numbers to numbers and times; numbers do not become
-/// text by themselves.
+/// INSERT converts text to any type, and numbers to numbers and timestamps. It does not convert
+/// numbers to text.
 pub(crate) fn refuse_conversion(
     from: SqlType,
     to: SqlType,
@@ -33,7 +33,7 @@ pub(crate) fn refuse_conversion(
     ))
 }
 
-/// A value that cannot be converted is an error at position 0.
+/// An error for a value that cannot be converted, at position 0.
 pub(crate) fn runtime_value(failure: datafusion::error::DataFusionError) -> EngineError {
     let mut engine = error::plan(failure);
     if engine.code == ErrorCode::Internal {

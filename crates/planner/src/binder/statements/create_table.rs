@@ -18,7 +18,7 @@ use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, Typed, error};
 use crate::{BoundCreateTable, BoundStatement};
 
-/// Column ids of a new table: storage keeps those given, so keys can name their columns.
+/// Assigns column ids of a new table. Storage keeps them, so that keys can refer to columns.
 fn numbered(columns: &mut [ColumnSchema]) {
     for (index, column) in columns.iter_mut().enumerate() {
         column.id = index as u32 + 1;
@@ -74,8 +74,8 @@ impl Binder<'_> {
         Ok(self.bound_create(Some(schema), source))
     }
 
-    /// A PRIMARY KEY, or the only UNIQUE constraint, as keys of DEDUP, where the table may have
-    /// them: a row replaces the one with the same key.
+    /// Uses a PRIMARY KEY, or the only UNIQUE constraint, as DEDUP keys if the table supports them:
+    /// a row then replaces the row with the same key.
     fn apply_primary_key(
         &mut self,
         schema: &mut TableSchema,
@@ -130,7 +130,7 @@ impl Binder<'_> {
         Ok(columns)
     }
 
-    /// A column as defined.
+    /// Builds a column from its definition.
     pub(crate) fn column_schema(
         &mut self,
         definition: &ColumnDefinition,
@@ -141,7 +141,7 @@ impl Binder<'_> {
             symbol_capacity: capacity,
             symbol_cache,
             indexed,
-            // `apply_rules` reads them.
+            // Used by `apply_rules`.
             not_null: _,
             default: _,
             options,
@@ -166,7 +166,7 @@ impl Binder<'_> {
         Ok(column)
     }
 
-    /// The query's rows in the table's types.
+    /// Casts the query's rows to the table's types.
     pub(crate) fn conformed_source(
         &mut self,
         rows: Relation,
@@ -183,8 +183,8 @@ impl Binder<'_> {
     }
 }
 
-/// A key that holds a time makes a time series of a table whose definition names no timestamp: so
-/// object mappers can have tables whose rows are replaced by their key.
+/// If the definition names no timestamp but the key contains exactly one, makes the table a time
+/// series. This lets ORMs create tables whose rows are replaced by key.
 fn timed_by_key(schema: &mut TableSchema, node: &CreateTableNode, keys: &[Name]) {
     let is_plain = node.timestamp.is_none() && node.partition_by.is_none() && node.query.is_none();
     if !is_plain || node.wal.is_some() {
@@ -199,14 +199,14 @@ fn timed_by_key(schema: &mut TableSchema, node: &CreateTableNode, keys: &[Name])
     }
 }
 
-/// Keeps what the type of a text or a time has in parentheses.
+/// Stores the length or precision given in a type's parentheses.
 pub(crate) fn narrow(column: &mut ColumnSchema, written: &TypeName) {
     let number = match written.arguments.as_slice() {
         [number] => number.as_str(),
         _ => "",
     };
     column.length = if column.sql_type.is_text() { number.parse().unwrap_or(0) } else { 0 };
-    // Types of the catalog have six digits at most.
+    // Catalog types have at most six digits.
     column.precision = match column.sql_type {
         SqlType::Timestamp => number.parse().ok(),
         _ => None,
@@ -221,7 +221,7 @@ pub(crate) fn reserved(name: &str) -> String {
     format!("'{name}' is a name of the catalog: choose another one")
 }
 
-/// Refuses names that no table and no view may have.
+/// Rejects names that are invalid for tables and views.
 pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
     let is_catalog = crate::binder::catalog::pg_catalog::has_table(&name.text);
     if identifier::is_valid_table_name(&name.text) && !is_catalog {
@@ -237,12 +237,12 @@ pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
         None => format!("invalid table name: {}", name.text),
     };
     let mut at = name.span;
-    // The position is that of the text inside the quotes.
+    // The position is that of the first character inside the quotes.
     at.start += u32::from(name.quoted);
     Err(error::at(ErrorCode::InvalidName, message, at))
 }
 
-/// A number of symbols, up to the next power of two.
+/// A symbol capacity, rounded up to a power of two.
 pub(crate) fn symbol_capacity(capacity: &Name) -> EngineResult<u32> {
     let invalid = |message: &str| error::at(ErrorCode::InvalidValue, message, capacity.span);
     let asked: i64 = capacity.text.parse().map_err(|_| invalid("numeric capacity expected"))?;
@@ -253,7 +253,7 @@ pub(crate) fn symbol_capacity(capacity: &Name) -> EngineResult<u32> {
     }
 }
 
-/// Refuses names that no column may have.
+/// Rejects invalid column names.
 pub(crate) fn check_column_name(name: &Name) -> EngineResult<()> {
     if identifier::is_valid_column_name(&name.text) {
         return Ok(());
@@ -285,7 +285,7 @@ pub(crate) fn column_type(type_name: &TypeName) -> EngineResult<SqlType> {
     Err(error::at(ErrorCode::TypeMismatch, message, type_name.span))
 }
 
-/// A table LIKE another has its columns and its layout: what else is written is refused.
+/// Rejects other clauses next to LIKE: the table copies the columns and layout of the other.
 fn refuse_beside_like(node: &CreateTableNode) -> EngineResult<()> {
     let CreateTableNode {
         name: _,
@@ -447,7 +447,7 @@ fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineRes
     Ok(())
 }
 
-/// Refuses an index on anything but symbols.
+/// Rejects an index on a column other than SYMBOL.
 fn check_indexed(column: &ColumnSchema, at: tidemark_ast::Span) -> EngineResult<()> {
     if column.sql_type == SqlType::Symbol {
         return Ok(());
@@ -458,7 +458,7 @@ fn check_indexed(column: &ColumnSchema, at: tidemark_ast::Span) -> EngineResult<
     Err(error::at(ErrorCode::NotSupported, message, at))
 }
 
-/// Notes the number after CAPACITY.
+/// Stores the number after CAPACITY.
 pub(crate) fn index_capacity<'a>(
     column: &mut ColumnSchema,
     mut words: impl Iterator<Item = &'a str>,
@@ -479,7 +479,7 @@ fn invalid_option(option: &OptionValue) -> EngineError {
     )
 }
 
-/// `600000000us`, `10s`, `5m`, or plain microseconds.
+/// A duration such as `600000000us`, `10s`, `5m`, or a number of microseconds.
 pub(crate) fn parse_lag(text: &str) -> Option<i64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let count: i64 = text[..digits].parse().ok()?;

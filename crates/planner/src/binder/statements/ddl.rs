@@ -1,4 +1,4 @@
-//! DROP, TRUNCATE and RENAME TABLE.
+//! DROP, TRUNCATE, RENAME and ALTER of tables.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::binder::statements::create_table::{check_table_name, reserved};
 use crate::binder::{Binder, error};
 use crate::{Access, BoundSchemaChange, BoundStatement};
 
-/// The words of the command tag.
+/// The command tag.
 fn command_of(actions: &[AlterAction]) -> &'static str {
     match actions {
         [AlterAction::AddConstraint { constraint }] if is_index(constraint) => "CREATE INDEX",
@@ -24,14 +24,14 @@ fn command_of(actions: &[AlterAction]) -> &'static str {
     }
 }
 
-/// What is named twice is dropped once.
+/// A table named twice is dropped once.
 fn drop_once(dropped: &mut Vec<Arc<TableSnapshot>>, table: Arc<TableSnapshot>) {
     if dropped.iter().all(|other| other.schema().id != table.schema().id) {
         dropped.push(table);
     }
 }
 
-/// The notice of a table that IF EXISTS does not find.
+/// The notice for a table that does not exist, with IF EXISTS.
 fn skipped(table: &Name) -> String {
     format!("table '{}' does not exist, skipping", table.text)
 }
@@ -61,7 +61,7 @@ impl Binder<'_> {
             }
             Node::DropAllTables => {
                 change.command = "DROP TABLE";
-                // On every table, those that the user does not see included.
+                // Permission on every table, including those that are not visible to the user.
                 self.note_change("", Permission::DropTable);
                 change.drop = self.sorted_tables();
                 change.drop_views = self.sorted_views().into_iter().map(|view| view.name).collect();
@@ -72,8 +72,8 @@ impl Binder<'_> {
                     self.note_change(&table.schema().name, Permission::DropTable);
                 }
             }
-            // Dictionaries outlive every row, so KEEP SYMBOL MAPS is how it always is.
-            // Symbols keep their numbers in any case.
+            // Dictionaries outlive all rows, so KEEP SYMBOL MAPS is always in effect: symbols keep
+            // their ids.
             Node::Truncate { tables, if_exists, keep_symbols: _, restart_identity, cascade } => {
                 change.command = "TRUNCATE TABLE";
                 change.restart_identity = *restart_identity;
@@ -101,7 +101,7 @@ impl Binder<'_> {
         Ok(BoundStatement::SchemaChange(change))
     }
 
-    /// What `DROP … a, b` drops; what is named twice is dropped once.
+    /// The objects dropped by `DROP … a, b`; an object named twice is dropped once.
     fn dropped(
         &mut self,
         what: ViewKind,
@@ -134,12 +134,12 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Notes what is done to a table; an empty name is the database.
+    /// Records a change to a table; an empty name denotes the database.
     pub(crate) fn note_change(&mut self, table: &str, permission: Permission) {
         self.accesses.note(Access::new(table, permission));
     }
 
-    /// Whether there is neither a table nor a view of this name, for one who may know.
+    /// Whether no table or view has this name. Fails if the user may not see the name.
     fn is_missing(&mut self, name: &Name, permission: Permission) -> EngineResult<bool> {
         if self.snapshot.table(&name.text).is_some() || self.view(&name.text).is_some() {
             return Ok(false);
@@ -148,7 +148,7 @@ impl Binder<'_> {
         Ok(true)
     }
 
-    /// What RENAME, and ALTER TABLE … RENAME TO, gives another name.
+    /// Binds RENAME and ALTER TABLE … RENAME TO.
     fn renamed(
         &mut self,
         table: &Name,
@@ -169,7 +169,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// What `TRUNCATE a, b` empties.
+    /// The tables truncated by `TRUNCATE a, b`.
     fn truncated(
         &mut self,
         tables: &[Name],
@@ -188,7 +188,7 @@ impl Binder<'_> {
         Ok(truncated)
     }
 
-    /// CASCADE: the tables whose foreign keys refer to these, and those that refer to them.
+    /// CASCADE: adds tables with foreign keys to these tables, recursively.
     fn truncated_with(&mut self, truncated: &mut Vec<Arc<TableSnapshot>>) -> EngineResult<()> {
         let others = self.sorted_tables();
         let mut next = 0;
@@ -232,7 +232,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A view under its new name; `None` where the name is that of no view.
+    /// A view under its new name; `None` if no view has the old name.
     fn renamed_view(&mut self, view: &Name, to: &Name) -> EngineResult<Option<Vec<Change>>> {
         let Some(found) = self.view(&view.text) else { return Ok(None) };
         self.must_see(view, Permission::AlterView)?;

@@ -1,5 +1,5 @@
-//! DEFAULT: what a row gets in a column that it names no value for. Kept as the expression's text
-//! and tree, and computed anew for each statement, row by row where it differs from row to row.
+//! DEFAULT: the value of a column that a row does not specify. It is stored as SQL text and tree,
+//! and evaluated for each statement; volatile defaults are evaluated for each row.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use datafusion::logical_expr::Expr;
@@ -15,14 +15,14 @@ use crate::binder::state::scope::Scope;
 use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::{Binder, error, names};
 
-/// The defaults of the columns that a statement names no values for.
+/// Defaults of the columns that a statement does not specify.
 #[derive(Debug, Clone, Default)]
 pub struct Defaults {
     columns: Vec<(usize, Expr)>,
 }
 
 impl Defaults {
-    /// Whether there is none.
+    /// Whether there are no defaults.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
@@ -32,13 +32,13 @@ impl Defaults {
         self.columns.iter().find(|(index, _)| *index == column).map(|(_, expr)| expr)
     }
 
-    /// A column's cells for so many rows.
+    /// A column's default values for `rows` rows.
     pub(crate) fn cells(&self, column: usize, rows: usize) -> EngineResult<Option<ArrayRef>> {
         let expr = self.expr(column);
         expr.map(|expr| constant::evaluate_rows(expr, rows).map_err(runtime_value)).transpose()
     }
 
-    /// The batch, in its table's columns, with the defaults in place.
+    /// Fills the defaults into a batch with the table's columns.
     pub fn fill(&self, batch: &RecordBatch) -> EngineResult<RecordBatch> {
         let mut columns = batch.columns().to_vec();
         for (index, _) in &self.columns {
@@ -52,7 +52,7 @@ impl Defaults {
 }
 
 impl Binder<'_> {
-    /// The defaults of the columns that are not among `given`.
+    /// The defaults of the columns that are not in `given`.
     pub(crate) fn defaults(
         &mut self,
         schema: &TableSchema,
@@ -78,7 +78,7 @@ impl Binder<'_> {
         Ok(Defaults { columns })
     }
 
-    /// NOT NULL and DEFAULT of a column's definition.
+    /// Applies NOT NULL and DEFAULT of a column definition.
     pub(crate) fn apply_rules(
         &mut self,
         column: &mut ColumnSchema,
@@ -91,7 +91,7 @@ impl Binder<'_> {
         self.set_default(column, id, text.map(|text| text.text.clone()))
     }
 
-    /// Gives a column its default. `text`: as it is written.
+    /// Sets a column's default. `text` is its SQL text as written.
     pub(crate) fn set_default(
         &mut self,
         column: &mut ColumnSchema,
@@ -99,10 +99,10 @@ impl Binder<'_> {
         text: Option<String>,
     ) -> EngineResult<()> {
         check_stop()?;
-        // Defaults follow each other in the text: its nodes come after those of the one before.
+        // Defaults are in text order, so the nodes of each follow those of the preceding one.
         let first = std::mem::replace(&mut self.after_default, id + 1);
         let part = self.part_from(if first > id { self.tree.first } else { first }, id);
-        // Numbers are counted from the rows of the table, once there is one.
+        // Sequence values can be generated only once the table exists.
         let is_numbered = text.as_deref().is_some_and(|text| Numbering::of_default(text).is_some());
         if !is_numbered || !column.sql_type.is_integer() {
             self.check_default(column, &part)?;
@@ -114,7 +114,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Refuses what cannot be computed now, not at the first row.
+    /// Rejects a default that cannot be evaluated now, instead of at the first row.
     fn check_default(&mut self, column: &ColumnSchema, tree: &Tree) -> EngineResult<()> {
         let expr = self.default_expr(tree, column)?;
         let at = tree.span(tree.root);
@@ -142,8 +142,8 @@ impl Binder<'_> {
     }
 }
 
-/// Refuses a statement that leaves out a column which has to have a value. `name` is where the
-/// table is named, `rows` where a client is pointed to when the timestamp is missing.
+/// Rejects a statement that omits a required column. `name` is the position of the table name,
+/// `rows` the position reported for a missing timestamp.
 pub(crate) fn check_required(
     schema: &TableSchema,
     given: &[usize],

@@ -1,7 +1,7 @@
-//! EXPIRE ROWS: which rows of a materialized view are shown.
+//! EXPIRE ROWS: determines which rows of a materialized view are visible.
 //!
-//! A policy is kept as a query over the view's own table, and each reader of the view reads that
-//! query: so it counts at once and for every reader, and dropping it shows again what it hid.
+//! A policy is stored as a query over the view's own table, and each reader of the view reads that
+//! query. It takes effect immediately for all readers, and dropping it shows the hidden rows again.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ use crate::binder::clauses::query::Clauses;
 use crate::binder::statements::incremental::policy::interval_of;
 use crate::binder::{Binder, error};
 
-/// Functions of the clock, and those that keep the order of times when the rest is constant.
+/// Functions of the current time, and functions that are monotonic in time if their other arguments
+/// are constant.
 const GOING_ON: [&str; 9] = [
     "now",
     "systimestamp",
@@ -35,12 +36,12 @@ const GOING_ON: [&str; 9] = [
     "date_trunc",
 ];
 
-/// How often rows are looked after that expired, unless CLEANUP EVERY says otherwise.
+/// Default interval for removing expired rows, without CLEANUP EVERY.
 const USUAL_CLEANUP: Every = Every { count: 1, unit: 'h' };
 
 impl Binder<'_> {
-    /// The policy that a clause sets for a view. `rows` has the view's columns under its name: its
-    /// table, or the query that will fill it, whose nodes are those before `first`.
+    /// The expiry policy of a clause. `rows` has the view's columns under its name: its table, or
+    /// the query that will fill it, whose nodes precede `first`.
     pub(crate) fn expire_policy(
         &mut self,
         expire: &ExpireRows,
@@ -83,7 +84,7 @@ impl Binder<'_> {
         })
     }
 
-    /// KEEP HIGHEST without a number compares: what it compares has an order that is a number's.
+    /// KEEP HIGHEST without a number compares values, so it requires a type with numeric order.
     fn refuse_other_types(&self, rule: &ExpireRule, schema: &TableSchema) -> EngineResult<()> {
         let ExpireRule::KeepExtreme { count: None, column, .. } = rule else { return Ok(()) };
         let Node::Column { path } = self.node(*column)? else { return Ok(()) };
@@ -102,8 +103,8 @@ impl Binder<'_> {
             .with_hint("KEEP 1 HIGHEST ON … keeps one row of each group by any order"))
     }
 
-    /// Whether a condition compares the designated timestamp, and nothing else of the row: so it
-    /// is known for each row, and a range of time.
+    /// Whether a condition compares only the designated timestamp. It then has a value for every
+    /// row and is a time range.
     fn is_of_time<'n>(
         &self,
         rule: &ExpireRule,
@@ -131,7 +132,7 @@ impl Binder<'_> {
         Ok(is_order && is_side && columns == 1)
     }
 
-    /// The query that has the rows of `source` which do not expire.
+    /// The query for the rows of `source` that have not expired.
     fn shown_rows(&self, expire: &ExpireRows, source: Node, compares: Compares) -> Tree {
         let mut query = Query { tree: self.part(self.tree.root), at: expire.span };
         let from = query.add(source);
@@ -140,7 +141,7 @@ impl Binder<'_> {
             ExpireRule::When { condition } => {
                 let is_gone = match compares {
                     Compares::Time => *condition,
-                    // Where it is not known the row stays.
+                    // If the condition is null, the row is retained.
                     Compares::Cells | Compares::Rows => {
                         let is_not = query.add(Node::Boolean { value: false });
                         query.call("coalesce", vec![*condition, is_not], None)
@@ -190,19 +191,19 @@ impl Binder<'_> {
     }
 }
 
-/// What the condition of a policy looks at.
+/// The data that the condition of a policy reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Compares {
-    /// The designated timestamp alone.
+    /// Only the designated timestamp.
     Time,
-    /// Cells of the row.
+    /// Columns of the row.
     Cells,
-    /// Other rows too: it has window functions.
+    /// Other rows too, through window functions.
     Rows,
 }
 
-/// The first instant whose rows a policy shows, where it is one by time that only ever hides more;
-/// what lies before it can go. In the unit of the view's timestamp.
+/// The earliest timestamp a policy shows, in the unit of the view's timestamp, if it is a
+/// time-based policy that never shows hidden rows again. Older rows can be removed.
 pub(crate) fn shown_since(
     view: &IncrementalView,
     snapshot: &Arc<Snapshot>,
@@ -218,8 +219,8 @@ pub(crate) fn shown_since(
     let now = context.now_micros;
     let midnight = now - now.rem_euclid(MICROS_PER_DAY);
     let mut since = i64::MAX;
-    // A month before the 31st is no later than one before the 28th: the clock of the next days
-    // counts as well.
+    // A month before the 31st is no later than a month before the 28th, so the clock of the next
+    // days also counts.
     let days = (1..=4).map(|days| midnight.saturating_add(days * MICROS_PER_DAY));
     for now_micros in std::iter::once(now).chain(days) {
         let context = BindContext { now_micros, ..context.clone() };
@@ -232,8 +233,8 @@ pub(crate) fn shown_since(
     Ok(Some(since))
 }
 
-/// Whether a policy compares with times that go on with the clock, or stay: made of nothing but
-/// literals and functions that do.
+/// Whether a policy compares with times that never move backwards: it consists only of literals and
+/// functions with this property.
 fn goes_on(tree: &Tree) -> bool {
     tree.nodes.iter().all(|node| match node {
         Node::Call(call) => GOING_ON.iter().any(|name| call.name.text.eq_ignore_ascii_case(name)),
@@ -242,7 +243,7 @@ fn goes_on(tree: &Tree) -> bool {
     })
 }
 
-/// The first instant of a plan that reads a table from there on, all of its rows.
+/// The start of the range if a plan reads all rows of a table from a timestamp on.
 fn first_of(plan: &LogicalPlan) -> Option<i64> {
     match plan {
         LogicalPlan::Projection(projection) => first_of(&projection.input),
@@ -258,7 +259,7 @@ fn first_of(plan: &LogicalPlan) -> Option<i64> {
     }
 }
 
-/// A tree that a query is added to.
+/// A tree to which a query is added.
 struct Query {
     tree: Tree,
     at: Span,

@@ -1,5 +1,5 @@
-//! Which queries a feed of a table's changes can tell: those whose rows are rows of one table, each
-//! shown or not by itself.
+//! Queries that a change feed of a table supports: their rows are rows of one table, each included
+//! or excluded independently of other rows.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn refused(why: &str) -> EngineError {
         .with_hint("follow SELECT columns FROM table WHERE condition")
 }
 
-/// The table that a query shows rows of.
+/// The table whose rows a query returns.
 pub(crate) fn table_of(plan: &LogicalPlan) -> EngineResult<TableId> {
     let mut node = plan;
     loop {
@@ -41,7 +41,7 @@ pub(crate) fn table_of(plan: &LogicalPlan) -> EngineResult<TableId> {
     }
 }
 
-/// Refuses what a row alone does not decide.
+/// Rejects expressions that depend on more than the row.
 fn check(expr: &Expr) -> EngineResult<()> {
     let mut why = None;
     expr.apply(|part| {

@@ -1,4 +1,4 @@
-//! INSERT: which columns are given, and the rows for them.
+//! INSERT: the given columns, and their rows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Binder<'_> {
             plain: _,
             values: _,
             query: _,
-            // Every INSERT is one commit, whatever its rows are and however late they come.
+            // Every INSERT is a single commit, with any rows in any order.
             atomic: _,
             batch: _,
             o3_max_lag: _,
@@ -119,7 +119,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds rows that have expressions among their cells; `known` rows stand before them.
+    /// Binds rows that contain expressions, after `known` rows.
     fn push_values<'t>(
         &mut self,
         rows: &mut ValueRows<'t>,
@@ -154,7 +154,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A cell that is an expression: its value in the column's type.
+    /// The value of an expression cell in the column's type.
     fn insert_expression(
         &mut self,
         text: &str,
@@ -188,7 +188,7 @@ impl Binder<'_> {
         Ok(Cell::Value(Box::new(scalar)))
     }
 
-    /// The parameter that a cell is, and its type: the column's, or that of a cast around it.
+    /// The parameter in a cell, and its type: from the column or from a cast around it.
     fn parameter_cell(&self, id: NodeId, column: SqlType) -> EngineResult<Option<(u32, SqlType)>> {
         let (mut inner, mut given) = (id, column);
         while let Node::Cast { operand, type_name, .. } = self.node(inner)? {
@@ -200,7 +200,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Where a row's last cell ends; `end` cells stand before that place.
+    /// The end position of a row's last cell, which is the one before index `end`.
     fn row_end(&self, values: &ValuesBlock, end: usize) -> u32 {
         let last = end.saturating_sub(1);
         let start = values.starts.get(last).copied().unwrap_or_default();
@@ -221,15 +221,15 @@ impl Binder<'_> {
         start + length
     }
 
-    /// INSERT … SELECT: the query's columns by position, in the types of their targets.
-    /// Whether a value of the rows is a sub-query, or has one in it: they are a query then.
+    /// Whether the rows contain a sub-query; they are then inserted as a query.
     fn has_subqueries(&self, node: &InsertNode) -> bool {
         let is_query = |node: &Node| matches!(node, Node::Subquery { .. } | Node::Exists { .. });
         let has_expressions = node.values.as_ref().is_some_and(|rows| rows.kinds.contains('x'));
         has_expressions && self.tree.nodes.iter().any(is_query)
     }
 
-    /// Parameters that are whole cells have their columns' types, as in rows without sub-queries.
+    /// Parameters that are whole cells take the types of their columns, as in rows without
+    /// sub-queries.
     fn settle_cells(
         &mut self,
         schema: &TableSchema,
@@ -248,7 +248,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Inserts what a query gives.
+    /// Inserts the rows of a query.
     fn insert_rows(
         &mut self,
         schema: &Arc<TableSchema>,
@@ -257,7 +257,8 @@ impl Binder<'_> {
         name: &Name,
     ) -> EngineResult<InsertSource> {
         if rows.columns.len() != targets.len() {
-            // For a query of fewer columns without the timestamp, the error names the timestamp.
+            // If the query has fewer columns and lacks the timestamp, the error refers to the
+            // timestamp.
             let lacks = targets
                 .get(rows.columns.len()..)
                 .is_some_and(|left| schema.timestamp.is_some_and(|at| left.contains(&at)));
@@ -293,7 +294,7 @@ impl Binder<'_> {
     }
 }
 
-/// DEFAULT VALUES: one row that names no value.
+/// Whether the rows are DEFAULT VALUES: a single row without values.
 fn is_default_row(values: &ValuesBlock) -> bool {
     values.widths == [0]
 }
@@ -321,7 +322,7 @@ fn push_plain<'t>(rows: &mut ValueRows<'t>, plain: &'t PlainRows) -> EngineResul
     Ok(())
 }
 
-/// The rows of an INSERT as those of a query are written.
+/// Converts the rows of an INSERT to the form of VALUES in a query.
 fn as_block(node: &InsertNode) -> EngineResult<ValuesBlock> {
     let rest = node.values.clone().unwrap_or_default();
     if rest.kinds.contains('v') {
@@ -376,7 +377,7 @@ fn plain_cell(kind: PlainKind, text: Cow<'_, str>) -> Cell<'_> {
     }
 }
 
-/// A row of another width than the columns: the error is at the end of the row.
+/// The error for a row with the wrong number of cells, at the end of the row.
 fn width_error(end: u32, expected: usize, actual: usize, row: usize) -> EngineError {
     let tuple = row + 1;
     error::at(
@@ -389,7 +390,7 @@ fn width_error(end: u32, expected: usize, actual: usize, row: usize) -> EngineEr
     )
 }
 
-/// A cell that is a literal; `None` for an expression.
+/// The literal in a cell; `None` for an expression.
 fn literal_cell(values: &ValuesBlock, cell: usize) -> Option<Cell<'_>> {
     let text = || Cow::Borrowed(values.texts.get(cell).map_or("", String::as_str));
     Some(match values.kinds.as_bytes().get(cell) {
@@ -404,7 +405,7 @@ fn literal_cell(values: &ValuesBlock, cell: usize) -> Option<Cell<'_>> {
     })
 }
 
-/// Positions of the listed columns, or of all.
+/// Indices of the listed columns, or of all columns.
 fn insert_columns(schema: &TableSchema, names: &[Name]) -> EngineResult<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..schema.columns.len()).collect());

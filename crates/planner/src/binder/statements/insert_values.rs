@@ -1,5 +1,5 @@
-//! The rows of VALUES as one batch: cells are gathered per column and per kind, and each kind
-//! is converted as a whole.
+//! Builds one batch from the rows of VALUES: cells are collected per column and kind, and each kind
+//! is converted at once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::binder::expressions::parameter::scalar_of;
 use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::statements::defaults::Defaults;
 
-/// One cell of VALUES.
+/// A cell of VALUES.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell<'t> {
     Null,
@@ -30,15 +30,15 @@ pub(crate) enum Cell<'t> {
     /// Digits as written.
     Floating(Cow<'t, str>),
     Text(Cow<'t, str>),
-    /// A value in the column's own type.
+    /// A value in the column's type.
     Value(Box<ScalarValue>),
-    /// A parameter's value that was sent in binary.
+    /// Value of a parameter sent in binary.
     Bound(ParameterValue<'t>),
-    /// `$n`, from 1.
+    /// `$n`, numbered from 1.
     Parameter(u32),
-    /// An expression of parameters, known once they have values.
+    /// An expression with parameters, known once they have values.
     Computed,
-    /// DEFAULT: what its column has when it is not given.
+    /// DEFAULT: the column's default.
     Default,
 }
 
@@ -60,12 +60,12 @@ impl Cell<'_> {
     }
 }
 
-/// Rows of cells, row by row, for some of a table's columns. The texts are those of the tree.
+/// Cells in row order, for some of a table's columns. Strings are borrowed from the tree.
 #[derive(Debug, Clone)]
 pub(crate) struct ValueRows<'t> {
     schema: Arc<TableSchema>,
     targets: Vec<usize>,
-    /// What the other columns get.
+    /// Defaults of the other columns.
     defaults: Defaults,
     cells: Vec<Cell<'t>>,
     starts: Vec<u32>,
@@ -76,30 +76,30 @@ impl<'t> ValueRows<'t> {
         Self { schema, targets, defaults, cells: Vec::new(), starts: Vec::new() }
     }
 
-    /// Cells in a row.
+    /// Number of cells in a row.
     pub(crate) fn width(&self) -> usize {
         self.targets.len()
     }
 
-    /// Name and type of the column that a row's nth cell goes to.
+    /// Name and type of the column for the nth cell of a row.
     pub(crate) fn target(&self, position: usize) -> (String, SqlType) {
         let column = &self.schema.columns[self.targets[position]];
         (column.name.clone(), column.sql_type)
     }
 
-    /// The same rows, without the tree.
+    /// The same rows, independent of the tree.
     pub(crate) fn into_owned(self) -> ValueRows<'static> {
         let cells = self.cells.into_iter().map(Cell::into_owned).collect();
         let Self { schema, targets, defaults, starts, .. } = self;
         ValueRows { schema, targets, defaults, cells, starts }
     }
 
-    /// The schema of its batches.
+    /// The schema of the batches.
     pub(crate) fn arrow_schema(&self) -> SchemaRef {
         arrow_schema_of(&self.schema)
     }
 
-    /// Makes room for so many cells.
+    /// Reserves memory for additional cells.
     pub(crate) fn reserve(&mut self, cells: usize) {
         self.cells.reserve(cells);
         self.starts.reserve(cells);
@@ -114,12 +114,12 @@ impl<'t> ValueRows<'t> {
         self.cells.iter().any(|cell| matches!(cell, Cell::Parameter(_) | Cell::Computed))
     }
 
-    /// Whether parameters stand inside expressions, too.
+    /// Whether parameters also occur inside expressions.
     pub(crate) fn is_computed(&self) -> bool {
         self.cells.iter().any(|cell| matches!(cell, Cell::Computed))
     }
 
-    /// The rows once for each row of parameters, with their values in place.
+    /// The rows repeated for each row of parameters, with values filled in.
     pub(crate) fn with_parameters<'p>(
         &'p self,
         rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
@@ -149,7 +149,7 @@ impl<'t> ValueRows<'t> {
         Ok(filled)
     }
 
-    /// All rows as a batch in the table's schema; columns that are not given have their default.
+    /// All rows as a batch in the table's schema. Columns that are not given have their default.
     pub(crate) fn batch(&self) -> EngineResult<RecordBatch> {
         let rows = self.cells.len() / self.width().max(1);
         let mut arrays = Vec::with_capacity(self.schema.columns.len());
@@ -204,7 +204,7 @@ impl<'t> ValueRows<'t> {
         Ok(array)
     }
 
-    /// All rows of values that came by columns, one for each cell of the only row, as a batch.
+    /// Builds a batch from columns of values, one for each cell of the only row.
     fn given_batch(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
         let rows = given.first().map_or(0, |(_, cells)| cells.len());
         let mut arrays = Vec::with_capacity(self.schema.columns.len());
@@ -265,7 +265,7 @@ impl<'t> ValueRows<'t> {
     }
 
     fn null_timestamp(&self, row: usize, position: usize) -> EngineError {
-        // Values that came by columns have one row of places.
+        // Values given as columns have the positions of a single row.
         let place = row * self.width() + position;
         let start = self.starts.get(place).copied().unwrap_or_default();
         EngineError::new(ErrorCode::InvalidValue, "designated timestamp column cannot be NULL")
@@ -287,16 +287,16 @@ fn null_value(column: &ColumnSchema) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, message)
 }
 
-/// The rows of a VALUES list with parameters in it.
+/// The rows of a VALUES list with parameters.
 #[derive(Debug, Clone)]
 pub struct InsertTemplate {
     pub(crate) rows: ValueRows<'static>,
-    /// ON CONFLICT: each row is to be looked at beside the rows that are there.
+    /// ON CONFLICT: each row must be compared with existing rows.
     pub(crate) resolves: bool,
 }
 
 impl InsertTemplate {
-    /// The rows that these parameter rows make, in one batch.
+    /// The rows for these rows of parameters, as one batch.
     pub fn rows<'p>(
         &'p self,
         parameter_rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
@@ -304,32 +304,32 @@ impl InsertTemplate {
         self.rows.with_parameters(parameter_rows)?.batch()
     }
 
-    /// The rows that columns of parameters make: for each parameter the type in which its values
-    /// came, and these. The outcome is that of [`Self::rows`].
+    /// The rows for columns of parameters: for each parameter, the type in which its values were
+    /// sent and the values. The result equals that of [`Self::rows`].
     pub fn columns(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
         self.rows.given_batch(given)
     }
 
-    /// Name and type of the column that each parameter goes to, in their order.
+    /// Name and type of the column for each parameter, in order.
     #[must_use]
     pub fn targets(&self) -> Vec<(String, SqlType)> {
         (0..self.rows.width()).map(|position| self.rows.target(position)).collect()
     }
 
-    /// Whether its rows depend on those that are there: then it runs once for each row.
+    /// Whether its rows depend on existing rows; it is then executed once for each row.
     #[must_use]
     pub fn resolves(&self) -> bool {
         self.resolves
     }
 
-    /// Whether parameters stand inside expressions: then each row is to be bound with its values.
+    /// Whether parameters occur inside expressions; each row must then be bound with its values.
     #[must_use]
     pub fn is_computed(&self) -> bool {
         self.rows.is_computed()
     }
 }
 
-/// The designated timestamp starts in 1970.
+/// Rejects designated timestamps before 1970.
 fn check_not_before_epoch(array: &ArrayRef) -> EngineResult<()> {
     let any = array.as_any();
     let least = if let Some(times) = any.downcast_ref::<TimestampMicrosecondArray>() {
@@ -359,7 +359,7 @@ pub(crate) fn arrow_schema_of(schema: &TableSchema) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The cell of a parameter's value.
+/// The cell for a parameter's value.
 fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     match value {
         ParameterValue::Null => Cell::Null,
@@ -372,7 +372,7 @@ fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     }
 }
 
-/// The kind of cells that have their column's default.
+/// Kind of cells with their column's default.
 const DEFAULT: u8 = b'-';
 
 fn kind_of(cell: &Cell<'_>) -> u8 {
@@ -400,7 +400,7 @@ fn kind_of(cell: &Cell<'_>) -> u8 {
     }
 }
 
-/// The cells of one kind in one column, on their way into the column's type.
+/// The cells of one kind in one column, to be converted to the column's type.
 struct Conversion<'a> {
     rows: &'a ValueRows<'a>,
     position: usize,
@@ -450,7 +450,7 @@ impl Conversion<'_> {
         }
     }
 
-    /// Values that were sent in binary, all in one type.
+    /// Values sent in binary, all of one type.
     fn bound(&self) -> EngineResult<ArrayRef> {
         let values = || {
             self.cells().filter_map(|cell| match cell {
@@ -465,7 +465,7 @@ impl Conversion<'_> {
 
     fn bound_cells(&self, array: &ArrayRef, from: SqlType) -> EngineResult<ArrayRef> {
         match self.cast(Arc::clone(array), from) {
-            // Not converted by itself: as if it had come as text.
+            // No direct conversion: convert the string form instead.
             Err(failure) if failure.code == ErrorCode::TypeMismatch => {
                 let text = tidemark_functions::cast(
                     ident("value"),
@@ -506,7 +506,7 @@ impl Conversion<'_> {
             return self.texts();
         }
         let Ok(values) = self.parsed::<i64>() else {
-            // Beyond LONG an integer literal is DOUBLE.
+            // An integer literal beyond LONG is DOUBLE.
             let values = self.parsed::<f64>()?;
             return self.floats(values);
         };
@@ -665,7 +665,7 @@ fn evaluate_over(expr: &Expr, values: ArrayRef, from: SqlType) -> EngineResult<A
         .map_err(runtime_value)
 }
 
-/// A column of nulls; false and 0 where a type has none.
+/// A column of nulls, or of false and 0 for types without null.
 pub(crate) fn nulls(sql_type: SqlType, rows: usize) -> EngineResult<ArrayRef> {
     Ok(match sql_type {
         SqlType::Boolean => Arc::new(BooleanArray::from(vec![false; rows])),

@@ -1,4 +1,4 @@
-//! Statements that are no queries.
+//! Statements other than queries.
 
 pub(crate) mod alter;
 pub(crate) mod conflict;

@@ -1,6 +1,6 @@
-//! Columns that number their rows: SERIAL, IDENTITY. Numbers grow from the first one, or from the
-//! greatest that the table has when the first is asked for; those of rows that never came are not
-//! used again while the database is open.
+//! Sequence columns: SERIAL, IDENTITY. Numbers increase from the start value, or from the maximum
+//! in the table when the first number is requested. Numbers of rows that were never committed are
+//! not reused while the database is open.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -24,7 +24,8 @@ use crate::binder::state::relation;
 use crate::binder::{Binder, Typed};
 
 impl Binder<'_> {
-    /// The next numbers of a column; `None` where they are not counted by the database.
+    /// Generates the next sequence values of a column; `None` if the database does not generate
+    /// them.
     pub(crate) fn next_number(
         &mut self,
         schema: &TableSchema,
@@ -77,7 +78,7 @@ struct NextNumber {
     last: Arc<AtomicI64>,
     sequence: String,
     drawn: Drawn,
-    /// The greatest number that the column holds.
+    /// Maximum value of the column's type.
     most: i64,
     step: i64,
     signature: Signature,

@@ -1,4 +1,4 @@
-//! DROP, DETACH and ATTACH PARTITION: which partitions are meant.
+//! Selects the partitions for DROP, DETACH, ATTACH and CONVERT PARTITION.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::binder::{Binder, error};
 use crate::{BoundFormat, BoundPartitions};
 
 impl Binder<'_> {
-    /// The partitions that LIST or WHERE means, and what happens to them.
+    /// The partitions selected by LIST or WHERE, and the action on them.
     pub(crate) fn partitions(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -58,7 +58,8 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// The partitions that CONVERT means. The active one stays as it is, as the reference has it.
+    /// The partitions selected by CONVERT. As in QuestDB, the active partition is not converted to
+    /// Parquet.
     pub(crate) fn formats(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -89,7 +90,7 @@ impl Binder<'_> {
         Ok(BoundFormat { table: Arc::clone(table), to, floors })
     }
 
-    /// The partitions whose first instant, taken for the designated timestamp, satisfies WHERE.
+    /// The partitions whose start, used as the designated timestamp, satisfies WHERE.
     fn matching(
         &mut self,
         schema: &TableSchema,
@@ -138,7 +139,7 @@ fn check_partitioned(schema: &TableSchema, name: &Name) -> EngineResult<()> {
     Err(error::at(ErrorCode::NotSupported, message, name.span))
 }
 
-/// The first instant of the partition with this name.
+/// The start of the partition with this name.
 fn partition_floor(schema: &TableSchema, name: &Name) -> EngineResult<i64> {
     let unit = schema.partition_by;
     let micros = unit.parse_directory_name(&name.text).ok_or_else(|| {
@@ -156,7 +157,7 @@ fn partition_floor(schema: &TableSchema, name: &Name) -> EngineResult<i64> {
     Ok(if nanos == Some(SqlType::TimestampNs) { micros.saturating_mul(1_000) } else { micros })
 }
 
-/// First instants of a table's partitions.
+/// Start timestamps of a table's partitions.
 struct Known {
     attached: BTreeSet<i64>,
     detached: BTreeSet<i64>,
@@ -168,7 +169,7 @@ impl Known {
         Self { attached: floors(table.partition_list()), detached: floors(table.detached_list()) }
     }
 
-    /// What happens to this partition; refused where it cannot.
+    /// The action on this partition, or an error if it is not possible.
     fn action(
         &self,
         schema: &TableSchema,

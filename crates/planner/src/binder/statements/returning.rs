@@ -1,4 +1,4 @@
-//! RETURNING: what a statement answers of the rows that it wrote, changed or deleted.
+//! RETURNING: the result of a statement for the rows it inserted, changed or deleted.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ use crate::binder::{Binder, error};
 pub struct Returning {
     schema: DFSchemaRef,
     exprs: Vec<Expr>,
-    /// The output's names and SQL types.
+    /// Names and SQL types of the output.
     pub columns: Vec<Field>,
 }
 
 impl Returning {
-    /// What is answered of these rows, which have the table's columns.
+    /// The result for these rows, which have the table's columns.
     pub fn rows(&self, batch: &RecordBatch) -> EngineResult<RecordBatch> {
         let props = ExecutionProps::new();
         let context = PhysicalPlanningContext::default();
@@ -50,7 +50,7 @@ impl Returning {
 }
 
 impl Binder<'_> {
-    /// Binds the list of RETURNING; `None` when there is none.
+    /// Binds the list of RETURNING; `None` without the clause.
     pub(crate) fn returning(
         &mut self,
         items: &[SelectItem],

@@ -1,4 +1,4 @@
-//! STORAGE POLICY: what becomes of partitions as they age.
+//! STORAGE POLICY: actions on partitions as they age.
 
 use tidemark_ast::{AlterAction, Name, PolicyStages, Span};
 use tidemark_storage::{StoragePolicy, TableSchema};
@@ -7,10 +7,12 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
 use crate::binder::error;
 use crate::binder::statements::ttl::parse_ttl;
 
-/// Hours of a month where its age is compared with one in hours: the shortest.
+/// Hours per month when an age in months is compared with one in hours: those of the shortest
+/// month.
 const HOURS_PER_MONTH: i64 = 28 * 24;
 
-/// The stages, each a positive multiple of the partition, none that drops what a later one writes.
+/// Validates the stages: each is a positive multiple of the partition, and none drops data that a
+/// later stage would write.
 pub(crate) fn policy_of(
     stages: &PolicyStages,
     schema: &TableSchema,
@@ -94,7 +96,7 @@ fn no_policy(table: &str, at: Span) -> EngineError {
     error::at(ErrorCode::InvalidValue, message, at)
 }
 
-/// Refuses a time to live beside a policy.
+/// Rejects a TTL on a table with a policy.
 pub(crate) fn refuse_ttl(schema: &TableSchema, ttl: &Name) -> EngineResult<()> {
     if schema.ttl_hours_or_months == 0 || schema.policy.is_none() {
         return Ok(());
@@ -108,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn months_are_compared_with_hours_by_the_shortest() {
+    fn months_compare_with_hours_as_the_shortest_month() {
         assert!(shortest_hours(-1) < shortest_hours(24 * 29));
         assert!(shortest_hours(24 * 28) <= shortest_hours(-1));
         assert_eq!(shortest_hours(i64::MIN), i64::MAX);

@@ -1,5 +1,5 @@
-//! UPDATE, DELETE, and the conversion of a column to another type: the plan yields the identifier
-//! of each row that changes or goes, then its new cells.
+//! UPDATE, DELETE, and type conversion of a column. The plan returns the id of each changed or
+//! deleted row, then its new values.
 
 use std::sync::Arc;
 
@@ -86,8 +86,8 @@ impl Binder<'_> {
         Ok(BoundStatement::Delete(BoundDelete { table, plan, parameters, accesses, returning }))
     }
 
-    /// The plan of a change: identifiers of rows, new cells, and what RETURNING says of the rows
-    /// with their new cells in place.
+    /// The plan of a change: row ids, new values, and the RETURNING list over the rows with their
+    /// new values.
     fn changed_plan(
         &mut self,
         rows: Relation,
@@ -116,7 +116,7 @@ impl Binder<'_> {
         list.extend(names.iter().map(|name| Expr::Column(own(name)).alias(*name)));
         let mut returning = Vec::with_capacity(items.len());
         for (index, item) in self.returned(items, &rows)?.into_iter().enumerate() {
-            // Names of cells must not meet them.
+            // Must differ from the names of the new values.
             list.push(item.value.expr.alias(format!("{ROW_ID} {index}")));
             returning.push(Field::new(&item.name, item.value.sql_type));
         }
@@ -128,7 +128,7 @@ impl Binder<'_> {
         self.common_tables.extend(with.iter().map(|table| CommonTable::of(table, scopes)));
     }
 
-    /// The rows of the target that FROM (or USING) and WHERE choose.
+    /// The rows of the target selected by FROM (or USING) and WHERE.
     fn changed_rows(
         &mut self,
         target: Relation,
@@ -142,8 +142,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The rows of the target with what FROM brings to each. The filter is the join's condition,
-    /// so that equal columns become its keys.
+    /// Joins the target's rows with FROM. The filter is the join condition, so that equal columns
+    /// become join keys.
     fn joined(
         &mut self,
         target: Relation,
@@ -163,7 +163,7 @@ impl Binder<'_> {
         join::filtered_product(self, target, source, &terms)
     }
 
-    /// An assigned value in its column's type.
+    /// An assigned value, cast to its column's type.
     pub(crate) fn new_cell(
         &mut self,
         id: NodeId,
@@ -193,7 +193,7 @@ impl Binder<'_> {
         self.cast(value, to, CastMode::Insert, span)
     }
 
-    /// Whether a value is the word DEFAULT, which no column has for its name.
+    /// Whether a value is the word DEFAULT, and no column has this name.
     fn is_default_word(&self, id: NodeId, rows: &Relation) -> EngineResult<bool> {
         let Node::Column { path } = self.node(id)? else { return Ok(false) };
         let is_word = matches!(
@@ -203,7 +203,7 @@ impl Binder<'_> {
         Ok(is_word && rows.resolve(path).is_err())
     }
 
-    /// `SET column = DEFAULT`: what a row gets there that names no value.
+    /// `SET column = DEFAULT`: the default for rows that specify no value.
     fn default_cell(
         &mut self,
         schema: &TableSchema,
@@ -223,7 +223,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The plan that yields a whole column in another type; what does not convert is null.
+    /// A plan that returns a column converted to another type. Values that do not convert are null.
     pub(crate) fn converted_column(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -241,7 +241,7 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// The plan that yields a value for each row of a table.
+    /// A plan that returns a value for each row of a table.
     pub(crate) fn default_column(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -253,12 +253,12 @@ impl Binder<'_> {
     }
 }
 
-/// The identifier of each row of the target.
+/// The row id of each row of the target.
 fn row_id(reference: String) -> Expr {
     Expr::Column(Column::new(Some(reference), ROW_ID)).alias(ROW_ID)
 }
 
-/// Positions of the columns that SET names: each once, and never the designated timestamp.
+/// Indices of the columns in SET. Rejects duplicates and the designated timestamp.
 fn updated_columns(
     schema: &TableSchema,
     assignments: &[(Name, NodeId)],

@@ -1,8 +1,8 @@
 //! Views: named queries.
 //!
-//! A view is kept as the text of its query and its tree, and bound anew wherever it is named, in
-//! the place of its name: so it is planned with the query around it, and it is valid exactly when
-//! all it names is there. What it reads is read with its owner's rights, not the reader's.
+//! A view is stored as the SQL text and tree of its query, and bound again at each reference, in
+//! place of its name. So it is planned together with the outer query, and it is valid exactly if
+//! all objects it references exist. It reads with its owner's permissions, not the reader's.
 
 use tidemark_ast::{Name, NodeId};
 use tidemark_border::Permission;
@@ -16,18 +16,18 @@ use crate::binder::statements::view_sources::new_id;
 use crate::binder::{Binder, error};
 use crate::{BoundStatement, BoundViewChange};
 
-/// CREATE VIEW and ALTER VIEW, as the tree has them.
+/// CREATE VIEW and ALTER VIEW, as parsed.
 pub(crate) struct Definition<'a> {
     pub(crate) name: &'a Name,
     pub(crate) query: NodeId,
     pub(crate) text: &'a str,
     pub(crate) if_not_exists: bool,
     pub(crate) or_replace: bool,
-    /// ALTER VIEW: it must be there.
+    /// ALTER VIEW: the view must exist.
     pub(crate) alter: bool,
-    /// OWNED BY: with whose rights it reads, if not the user's.
+    /// OWNED BY: the owner whose permissions apply, if not the user.
     pub(crate) owner: Option<&'a str>,
-    /// TEMPORARY: it goes with its connection, and takes no other view's place.
+    /// TEMPORARY: the view is dropped with its connection and never replaces another view.
     pub(crate) temporary: bool,
 }
 
@@ -38,7 +38,7 @@ impl Binder<'_> {
         check_table_name(name)?;
         let command = if view.alter { "ALTER VIEW" } else { "CREATE VIEW" };
         let known = self.view(&name.text);
-        // A statement that replaces a view changes what its readers see.
+        // Replacing a view changes what its readers see.
         let or_replace = view.or_replace && !view.temporary;
         let replaces = view.alter || (or_replace && known.is_some());
         if view.alter {
@@ -95,7 +95,7 @@ impl Binder<'_> {
         Ok(self.view_change(Some(change), command))
     }
 
-    /// The view that DROP VIEW names; nothing where there is none and that is no mistake.
+    /// The view in DROP VIEW; `None` if it does not exist and IF EXISTS is given.
     pub(crate) fn dropped_view(
         &mut self,
         name: &Name,
@@ -114,8 +114,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds COMPILE VIEW: says what is wrong with a view, and with those it reads. Nothing has
-    /// to be made anew.
+    /// Binds COMPILE VIEW: reports errors of a view and of the views it reads. Nothing needs to be
+    /// compiled.
     pub(crate) fn compile_view(mut self, name: &Name) -> EngineResult<BoundStatement> {
         self.must_see(name, Permission::CompileView)?;
         self.note_change(&name.text, Permission::CompileView);

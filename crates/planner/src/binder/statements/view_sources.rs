@@ -1,4 +1,4 @@
-//! What the names in a view's query mean: settled when the view is made, and the same for ever.
+//! Resolves the names in a view's query when the view is created; the result never changes.
 //! `sources/recorded.rs` reads it.
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 use crate::binder::sources::recorded::table_source;
 
-/// What has to be committed so that views which an older version made are bound to what their
-/// names mean now. Views get their identifiers first: call it until nothing is left to do.
+/// The changes to commit so that views created by an older version are bound to the objects their
+/// names refer to now. Views get ids first: call it until it returns no changes.
 pub(crate) fn settle_views(
     snapshot: &Arc<Snapshot>,
     context: &BindContext,
@@ -33,7 +33,7 @@ pub(crate) fn settle_views(
     }
     let mut changes = Vec::new();
     for view in views.into_iter().filter(|view| view.sources.is_none()) {
-        // A tree of another version cannot be read: the view says so when it is used.
+        // A tree of another version cannot be parsed: the view reports this when it is used.
         let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { continue };
         let sources = Binder::new(&tree, snapshot, context, &Clauses).sources_of(&tree);
         changes.push(View { sources: Some(sources), ..view }.put()?);
@@ -41,13 +41,13 @@ pub(crate) fn settle_views(
     Ok(changes)
 }
 
-/// An identifier that no other view of the same name has.
+/// An id that differs from those of other views with the same name.
 pub(crate) fn new_id(snapshot: &Snapshot, now_micros: i64) -> String {
     format!("{:x}.{now_micros:x}", snapshot.lsn())
 }
 
 impl Binder<'_> {
-    /// What the names of tables and views in a tree mean now.
+    /// The objects that table and view names in a tree currently refer to.
     pub(crate) fn sources_of(&mut self, tree: &Tree) -> BTreeMap<u32, ViewSource> {
         let mut sources = BTreeMap::new();
         for (number, node) in tree.numbered() {

@@ -1,4 +1,4 @@
-/** The axes of a plot: their labels, and how much room these take. */
+/** Axes of a plot: their labels, and the space these need. */
 import type uPlot from 'uplot';
 import { grouped } from '../../model/format.js';
 import { lastPrice, priceText } from '../candles.js';
@@ -7,7 +7,7 @@ import type { Role } from './pen.js';
 import type { PlotOptions } from './plot-options.js';
 import { DAY, HOUR, LOCAL, MINUTE, MONTH, SECOND, timeTicks, UTC, YEAR } from '../time-ticks.js';
 
-/** The library names sides in a const enum, which one file at a time cannot see. */
+/** The library defines sides in a const enum, which isolated modules cannot read. */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const RIGHT: Pick<uPlot.Axis, 'side'> = { side: 1 };
 
@@ -50,10 +50,10 @@ export function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
     { ...shared, space: 70, size: 38, gap: 6, grid, ...acrossOf(options) },
     {
       ...shared,
-      // Prices are read at the right, where the newest one is.
+      // Prices are labelled on the right, next to the newest one.
       ...(candles ? RIGHT : {}),
       gap: 6,
-      // Before the first pass there are no labels, whatever the types say.
+      // The library passes no labels before its first pass, contrary to its types.
       size,
       values,
       grid,
@@ -66,7 +66,7 @@ export function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
 
 const SECOND_AXIS: uPlot.Axis = { scale: 'second', gap: 6, grid: { show: false } };
 
-/** Names beside the rows of a heat map, as many as there is room for. */
+/** Labels of the rows of a heat map, as many as fit. */
 function heatRows({ data }: PlotOptions): uPlot.Axis {
   return {
     space: 16,
@@ -83,7 +83,7 @@ function heatRows({ data }: PlotOptions): uPlot.Axis {
 
 const NAME_SHOWN = 12;
 
-/** What is written along the bottom. */
+/** Labels of the x axis. */
 function acrossOf({ axis, kind, data, zone, look }: PlotOptions): uPlot.Axis {
   switch (axis) {
     case 'time':
@@ -113,7 +113,7 @@ function shortName(name: string): string {
   return name.length > NAME_SHOWN ? `${name.slice(0, NAME_SHOWN - 1)}…` : name;
 }
 
-/** Large and tiny numbers short, the others in full. */
+/** Short notation for large and tiny numbers, full notation for others. */
 export function axisNumber(value: number): string {
   const size = Math.abs(value);
   if (size >= 1e12) {

@@ -1,4 +1,4 @@
-/** Draws series into a frame, by their kind: on the screen, and into files. */
+/** Draws series by their kind, on the screen and into files. */
 import type { ChartKind } from '../kinds.js';
 import type { ChartData, Point } from '../model.js';
 import type { Look, Threshold } from '../options.js';
@@ -6,10 +6,10 @@ import { clipped, type Frame, type Role } from './pen.js';
 import { spacing } from '../candles.js';
 import type { HeatCells } from '../shapes.js';
 
-/** A series with how it is drawn. */
+/** A series and its drawing style. */
 export interface Stroke {
   readonly points: readonly Point[];
-  /** Of a stack: the tops of what lies below. */
+  /** For a stack: the tops of the series below. */
   readonly base?: readonly Point[];
   readonly colour: string;
   readonly dash: readonly number[];
@@ -20,7 +20,7 @@ const LINE = 1.8;
 const FILL = 0.12;
 const STACK_FILL = 0.55;
 const DOT = 3;
-/** Points of a line that are further apart have dots, in pixels. */
+/** Lines whose points are further apart than this get dots, in pixels. */
 const DOTS_APART = 24;
 const BAR_SHARE = 0.7;
 const MAX_BAR_WIDTH = 60;
@@ -68,7 +68,7 @@ export function drawStrokes(
   });
 }
 
-/** Runs of points without a gap between them, as places of the frame. */
+/** Runs of points without a gap, in frame coordinates. */
 function runsOf({ x, y }: Frame, times: readonly number[], { points, scale, base }: Stroke) {
   const runs: { x: number; y: number; base: number | undefined }[][] = [];
   let run: (typeof runs)[number] = [];
@@ -104,7 +104,7 @@ function drawLine(frame: Frame, times: readonly number[], stroke: Stroke): void 
   const areFew = inView < box.width / (DOTS_APART * scale);
   pen.setLineDash([]);
   for (const run of runs) {
-    // A point without neighbours would be a line of no length.
+    // A line through a single point has no length.
     if (areFew || run.length === 1) {
       run.forEach((place) => dot(frame, place.x, place.y));
     }
@@ -131,7 +131,7 @@ function drawDots(
   });
 }
 
-/** Where the values are zero, or the lowest in view. */
+/** The y coordinate of zero, clamped to the frame. */
 function floorOf({ y, box }: Frame, scale: string): number {
   const zero = y(0, scale);
   const bottom = box.top + box.height;
@@ -156,7 +156,7 @@ function fillBelow(frame: Frame, times: readonly number[], stroke: Stroke, alpha
   pen.globalAlpha = 1;
 }
 
-/** A value holds until the next place, or from the one before. */
+/** Draws steps: a value holds until the next point, or from the previous one. */
 function drawSteps(
   frame: Frame,
   times: readonly number[],
@@ -191,13 +191,13 @@ function drawSteps(
 }
 
 interface BarPlace {
-  /** Of a histogram: how wide a bar's values are. */
+  /** For a histogram: width of a bar's range of values. */
   readonly width: number | undefined;
   readonly place: number;
   readonly of: number;
 }
 
-/** Bars of several series stand beside each other. */
+/** Draws the bars of one series; the bars of several series are side by side. */
 function drawBars(
   frame: Frame,
   times: readonly number[],
@@ -223,13 +223,13 @@ function drawBars(
 
 const HEAT_COLOURS = 7;
 
-/** Which of the seven colours a value has. */
+/** Number of the colour of a value, out of seven. */
 export function heatColour(value: number, { low, high }: Pick<HeatCells, 'low' | 'high'>): number {
   const share = high > low ? (value - low) / (high - low) : 1;
   return Math.max(1, Math.min(HEAT_COLOURS, Math.floor(share * HEAT_COLOURS) + 1));
 }
 
-/** Cells by time and series, the first series at the top; what is absent stays empty. */
+/** Draws cells by time and series, the first series at the top; missing cells stay empty. */
 export function drawHeat(frame: Frame, cells: HeatCells, role: Role): void {
   const colours = Array.from({ length: HEAT_COLOURS }, (_, at) => role(`seq-${at + 1}`));
   const { pen } = frame;
@@ -245,7 +245,7 @@ export function drawHeat(frame: Frame, cells: HeatCells, role: Role): void {
         const left = Math.floor(frame.x(start));
         const right = Math.max(left + 1, Math.floor(frame.x(start + cells.width)));
         pen.fillStyle = colours[heatColour(mean, cells) - 1] ?? '';
-        // A line of the background keeps rows apart.
+        // Leaves a line of background between rows.
         pen.fillRect(
           left,
           Math.floor(top),
@@ -257,7 +257,7 @@ export function drawHeat(frame: Frame, cells: HeatCells, role: Role): void {
   });
 }
 
-/** A line at each threshold, with its value at the right end. */
+/** Draws a line at each threshold, with its value at the right end. */
 export function drawThresholds(
   frame: Frame,
   { thresholds }: Pick<Look, 'thresholds'>,
@@ -298,7 +298,7 @@ function line({ pen }: Frame, fromX: number, fromY: number, toX: number, toY: nu
   pen.stroke();
 }
 
-/** What happened at a time, or from one time to another. */
+/** An event at a time, or from one time to another. */
 export interface Annotation {
   readonly at: number;
   readonly to?: number;
@@ -307,14 +307,14 @@ export interface Annotation {
 
 const MAX_LABEL_LENGTH = 24;
 
-/** A dotted line with its text at the top for each; a stretch of time is tinted. */
+/** Draws each annotation as a dotted line with its label at the top; a range of time is tinted. */
 export function drawAnnotations(
   frame: Frame,
   annotations: readonly Annotation[],
   role: Role,
 ): void {
   const { pen, box, scale } = frame;
-  // Texts have two rows, and are left out where they would lie over another.
+  // Labels use two rows, and are omitted where they would overlap.
   const ends = [-Infinity, -Infinity];
   clipped(frame, () => {
     pen.font = `${11 * scale}px ${role('font-ui')}`;

@@ -1,4 +1,4 @@
-/** Values that are read as figures: the last ones as numbers or gauges, each with its course. */
+/** Figures: last values as numbers or gauges, each with a sparkline. */
 import type { ChartData, Point } from '../model.js';
 import { levelOf, type Look } from '../options.js';
 import type { Box, Pen, Role } from './pen.js';
@@ -6,14 +6,14 @@ import type { Box, Pen, Role } from './pen.js';
 interface Figure {
   readonly label: string;
   readonly last: number | undefined;
-  /** The one before, for which way it goes. */
+  /** The previous value, for the direction of the change. */
   readonly before: number | undefined;
   readonly points: readonly Point[];
 }
 
 const MAX_FIGURES = 12;
 
-/** The last value of each series that is shown. */
+/** Last value of each visible series. */
 export function figuresOf(data: ChartData, shown: readonly boolean[]): Figure[] {
   return data.series
     .filter((_series, place) => shown[place])
@@ -28,7 +28,7 @@ interface FigurePaint {
   readonly pen: Pen;
   readonly width: number;
   readonly height: number;
-  /** Pixels of the device for one of the page. */
+  /** Device pixels per CSS pixel. */
   readonly scale: number;
   readonly figures: readonly Figure[];
   readonly isGauge: boolean;
@@ -39,7 +39,7 @@ interface FigurePaint {
 
 const GAP = 12;
 
-/** The figures in as many columns as give them the most room. */
+/** Draws the figures in the number of columns that makes them largest. */
 export function drawFigures(paint: FigurePaint): void {
   const { figures, width, height, scale } = paint;
   let columns = 1;
@@ -62,7 +62,7 @@ export function drawFigures(paint: FigurePaint): void {
   });
 }
 
-/** The colour of a value's level; the level is a word as well. */
+/** Colour of a value's level; the level is also shown as a word. */
 function colourOf({ look, role }: FigurePaint, value: number | undefined): string {
   const level = value === undefined ? undefined : levelOf(value, look.thresholds);
   return role(level ?? 'text');
@@ -78,7 +78,7 @@ function levelWord({ look }: FigurePaint, value: number | undefined): string {
 const LARGEST = 72;
 const SMALLEST = 11;
 
-/** A text as large as its room. */
+/** Sets the largest font in which a text fits a box; returns its size. */
 function fitted(
   { pen, scale, role }: FigurePaint,
   text: string,
@@ -110,7 +110,7 @@ function drawLabel(paint: FigurePaint, text: string, x: number, y: number, width
 
 const LABEL = 18;
 const COURSE_SHARE = 0.28;
-/** Less room has no course of the values. */
+/** Figures lower than this have no sparkline. */
 const MIN_COURSE = 90;
 
 function drawNumber(paint: FigurePaint, figure: Figure, box: Box): void {
@@ -134,7 +134,7 @@ function drawNumber(paint: FigurePaint, figure: Figure, box: Box): void {
   }
 }
 
-/** Which way the last value went from the one before, in words and by how much. */
+/** Direction and amount of the change from the previous value. */
 function wayOf({ text }: FigurePaint, { last, before }: Figure): string {
   if (last === undefined || before === undefined) {
     return '';
@@ -175,7 +175,7 @@ function drawCourse(
   pen.stroke();
 }
 
-/** The two ends of a gauge: those that were chosen, else round ones around the values. */
+/** Ends of a gauge: the chosen ones, or else round numbers around the values. */
 export function endsOf(
   { last, points }: Pick<Figure, 'last' | 'points'>,
   { least, most, thresholds, unit }: Look,
@@ -200,7 +200,7 @@ function roundUp(value: number): number {
   return ([1, 2, 2.5, 5].find((digit) => digit * power >= value) ?? 10) * power;
 }
 
-/** Where an arc begins and ends, as an angle. */
+/** Angles at which an arc begins and ends. */
 const FIRST_ANGLE = Math.PI * 0.8;
 const LAST_ANGLE = Math.PI * 2.2;
 

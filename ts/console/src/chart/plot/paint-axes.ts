@@ -1,14 +1,14 @@
-/** The axes as the library drew them, drawn once more with another pen. */
+/** Draws the library's axes again with another pen. */
 import type uPlot from 'uplot';
 import type { Frame, Role } from './pen.js';
 
-/** What the library keeps of an axis that it has drawn. */
+/** Fields that the library stores in an axis that it has drawn. */
 interface DrawnAxis {
   readonly _splits?: readonly (number | null)[];
   readonly _values?: readonly (string | null)[];
 }
 
-/** Of the library's sides. */
+/** The library's number for the right side. */
 const RIGHT = 1;
 const GAP = 8;
 const LINE = 14;

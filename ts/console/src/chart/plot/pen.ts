@@ -1,4 +1,4 @@
-/** What is needed to draw: a canvas has it, and so has the writer of SVG files. */
+/** Drawing operations, provided by a canvas and by the SVG writer. */
 export type Pen = Pick<
   CanvasRenderingContext2D,
   | 'save'
@@ -26,7 +26,7 @@ export type Pen = Pick<
   | 'textBaseline'
 >;
 
-/** The value of a design token in the theme in force. */
+/** Value of a design token in the current theme. */
 export type Role = (name: string) => string;
 
 export interface Box {
@@ -36,20 +36,20 @@ export interface Box {
   readonly height: number;
 }
 
-/** Where a plot draws, in pixels of the device. */
+/** Drawing area of a plot, in device pixels. */
 export interface Frame {
   readonly pen: Pen;
   readonly box: Box;
-  /** Pixels of the device for one of the page. */
+  /** Device pixels per CSS pixel. */
   readonly scale: number;
   readonly x: (place: number) => number;
   readonly y: (value: number, scale: string) => number;
-  /** The places in view. */
+  /** Visible range of the x axis. */
   readonly from: number;
   readonly to: number;
 }
 
-/** Draws inside of the frame alone. */
+/** Clips drawing to the frame. */
 export function clipped({ pen, box }: Frame, draw: () => void): void {
   pen.save();
   pen.beginPath();

@@ -1,4 +1,4 @@
-/** What a plot is made of. */
+/** Everything that a plot is drawn from. */
 import type { Zone } from '../../model/format.js';
 import type { Range } from '../decimate.js';
 import type { Annotation } from './draw.js';
@@ -11,21 +11,21 @@ export interface PlotOptions {
   readonly data: ChartData;
   /** Whether each series is drawn. */
   readonly shown: readonly boolean[];
-  /** Place of each series in the fixed order of colours. */
+  /** Index of each series in the fixed order of colours. */
   readonly colours: readonly number[];
   readonly zone: Zone;
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly look: Look;
   readonly annotations: readonly Annotation[];
-  /** The part in view; all of it when there is none. */
+  /** Visible range; `undefined` shows everything. */
   readonly range: Range | undefined;
-  /** Whether each series goes by the second axis. */
+  /** Whether each series uses the second axis. */
   readonly second: readonly boolean[];
-  /** Plots of one key show the crosshair at the same time. */
+  /** Plots with the same key share a crosshair. */
   readonly syncKey: string | undefined;
   readonly onCursor: (index: number | undefined) => void;
   readonly onZoom: (range: Range) => void;
-  /** By a share of the width. */
+  /** By a fraction of the width. */
   readonly onPan: (share: number) => void;
   readonly onReset: () => void;
 }

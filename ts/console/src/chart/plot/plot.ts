@@ -1,6 +1,6 @@
 /**
- * Draws chart data with uPlot: axes, candles, labels at the lines' ends. Colours are read from the
- * design tokens when the plot is made; it is made anew when the theme or the data changes.
+ * Draws chart data with uPlot: axes, candles, labels at the ends of lines. Colours are read from
+ * the design tokens when the plot is created; it is recreated when the theme or the data changes.
  */
 import uPlot from 'uplot';
 import { axesOf, axisNumber } from './axes.js';
@@ -17,13 +17,13 @@ import { UtcDate } from '../time-ticks.js';
 
 export interface Plot {
   resize(): void;
-  /** Moves the crosshair by points, for the keyboard. */
+  /** Moves the crosshair by a number of points, for the keyboard. */
   moveCursor(steps: number): void;
-  /** The point under the crosshair. */
+  /** Index of the point under the crosshair. */
   cursorIndex(): number | undefined;
-  /** Draws the same with another pen, in pixels of the device. */
+  /** Draws the plot with another pen, in device pixels. */
   paint(pen: Pen): void;
-  /** In pixels of the page. */
+  /** In CSS pixels. */
   size(): { readonly width: number; readonly height: number };
   destroy(): void;
 }
@@ -31,14 +31,14 @@ export interface Plot {
 const COLOURS = 8;
 const DASHES: readonly number[][] = [[], [7, 3], [], [4, 3], [], [7, 3], [], [10, 3, 2, 3]];
 const LABEL_ROOM = 110;
-/** Half of a tick's label. */
+/** Half the width of a tick label. */
 const FIRST_TICK = 32;
 const LABEL_HEIGHT = 14;
 const LABELLED_SERIES = 8;
 const VOLUME_SERIES = 4;
-/** Of a heat map, in pixels. */
+/** Width of a heat map's cell, in pixels. */
 const MIN_CELL = 6;
-/** A press that moves less, in pixels, chooses nothing. */
+/** A drag shorter than this, in pixels, selects nothing. */
 const MIN_DRAG = 4;
 
 export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
@@ -53,7 +53,7 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
       ms: 1,
       tzDate: (at) => (options.zone === 'utc' ? new UtcDate(at) : new Date(at)),
       legend: { show: false },
-      // Where no axis is at the left, the first tick needs room there.
+      // Without an axis on the left, the first tick label needs space there.
       padding: [10, hasRightAxis ? 0 : endRoom(options), 0, candles ? FIRST_TICK : 0],
       cursor: {
         drag: { x: true, y: false, setScale: false },
@@ -91,7 +91,7 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
   };
 }
 
-/** Only the crosshair: a drag in one plot would choose the range once in each. */
+/** Synchronizes only the crosshair: a drag would otherwise select its range in every plot. */
 function syncedBy(key: string): uPlot.Cursor.Sync {
   const isMove = (type: string): boolean => type === 'mousemove' || type === 'mouseleave';
   return { key, setSeries: false, filters: { pub: isMove, sub: isMove } };
@@ -109,7 +109,7 @@ function frameOf(self: uPlot, pen: Pen): Frame {
   };
 }
 
-/** What lies on the axes' lines: the series, and what is said about them. */
+/** Draws everything inside the axes: series, thresholds, annotations and labels. */
 function drawAll(frame: Frame, options: PlotOptions, role: Role): void {
   const { kind, data, look, annotations, axis } = options;
   const text = (value: number): string => valueText(value, look, axisNumber);
@@ -120,7 +120,7 @@ function drawAll(frame: Frame, options: PlotOptions, role: Role): void {
     drawHeat(frame, heatCells(data, frame.box.width / (MIN_CELL * frame.scale)), role);
   } else {
     const strokes = strokesOf(options, role);
-    // What lies below in a stack is drawn over what lies above it.
+    // In a stack, lower series are drawn over higher ones.
     drawStrokes(frame, kind, data, kind === 'stacked' ? strokes.toReversed() : strokes);
   }
   if (kind !== 'heatmap' && kind !== 'histogram') {
@@ -159,7 +159,7 @@ function colourOf(kind: ChartKind, series: number, role: Role): string {
   return role(place === 0 ? 'line-control' : `chart-${place}`);
 }
 
-/** The dragged part of the axis becomes the range in view. */
+/** The dragged section of the axis becomes the visible range. */
 function zoomTo(self: uPlot, { onZoom }: PlotOptions): void {
   const { left, width } = self.select;
   if (width < MIN_DRAG) {
@@ -170,7 +170,7 @@ function zoomTo(self: uPlot, { onZoom }: PlotOptions): void {
   onZoom(range);
 }
 
-/** With Shift a drag moves the range instead of choosing one. */
+/** With Shift, a drag moves the range instead of selecting one. */
 function pan(self: uPlot, start: MouseEvent, { onPan }: PlotOptions): null {
   const end = (event: MouseEvent): void => {
     const width = self.over.clientWidth || 1;
@@ -180,7 +180,7 @@ function pan(self: uPlot, start: MouseEvent, { onPan }: PlotOptions): null {
   return null;
 }
 
-/** Room beside the first and last point, where they would be cut by the frame. */
+/** Margin beside the first and last point, which the frame would cut off otherwise. */
 function sideOf({ kind, axis, data }: PlotOptions): number {
   if (axis === 'names') {
     return 0.6;
@@ -198,7 +198,7 @@ function sideOf({ kind, axis, data }: PlotOptions): number {
   return kind === 'scatter' ? (last - first) * 0.02 : 0;
 }
 
-/** Candles stand clear of the frame, and of the volume below them. */
+/** Candles keep a distance from the frame, and from the volume bars below them. */
 function scalesOf(options: PlotOptions): uPlot.Scales {
   const { kind, data, range, axis } = options;
   const side = sideOf(options);
@@ -218,11 +218,11 @@ function scalesOf(options: PlotOptions): uPlot.Scales {
   };
 }
 
-/** The library names scales in a const enum, which one file at a time cannot see. */
+/** The library defines scale types in a const enum, which isolated modules cannot read. */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const LOGARITHMIC: Pick<uPlot.Scale, 'distr' | 'log'> = { distr: 3, log: 10 };
 
-/** From the least to the largest value, or what was chosen instead. */
+/** Range of the y axis: the chosen ends, or else the smallest and largest values. */
 function downOf({ kind, data, look }: PlotOptions): uPlot.Scale {
   const { isLog, least, most } = look;
   const hasVolume = kind === 'candles' && data.series.length > VOLUME_SERIES;
@@ -251,7 +251,7 @@ function downOf({ kind, data, look }: PlotOptions): uPlot.Scale {
   };
 }
 
-/** Sizes and amounts are compared: they begin at zero. */
+/** Kinds that compare sizes: their y axis begins at zero. */
 const FROM_ZERO: ReadonlySet<ChartKind> = new Set(['bars', 'stacked', 'histogram', 'depth']);
 
 function fromZero(min: number | null, max: number | null): uPlot.Range.MinMax {
@@ -276,7 +276,7 @@ function endRoom({ kind, data, shown }: PlotOptions): number {
   return Math.min(LABEL_ROOM, 18 + longest * 7);
 }
 
-/** The library knows the values and the crosshair's points; the drawing is ours. */
+/** The library knows only the values and the crosshair's points; this module draws them. */
 function seriesOf({ kind, data, shown, colours, second }: PlotOptions, role: Role): uPlot.Series[] {
   return data.series.map(({ label }, index) => {
     const own = { label, paths: () => null, points: { show: false } };
@@ -289,7 +289,10 @@ function seriesOf({ kind, data, shown, colours, second }: PlotOptions, role: Rol
   });
 }
 
-/** Names each line at its end. Where two would collide, both stay with the chips below. */
+/**
+ * Labels each line at its end. Labels that would collide are omitted; the chips below name these
+ * series.
+ */
 function drawLabels(frame: Frame, options: PlotOptions, role: Role): void {
   const { kind, data, shown, second, axis } = options;
   const visible = data.series.flatMap((series, index) => (shown[index] ? [{ series, index }] : []));

@@ -1,4 +1,4 @@
-/** A pen that writes SVG: what is drawn by it is a picture of lines and texts, of any size. */
+/** A pen that writes SVG: an image of lines and text that scales to any size. */
 import type { Pen } from './pen.js';
 
 interface State {
@@ -10,7 +10,7 @@ interface State {
   font: string;
   align: CanvasTextAlign;
   baseline: CanvasTextBaseline;
-  /** Groups that end with this state. */
+  /** Number of groups to close with this state. */
   groups: number;
 }
 
@@ -34,7 +34,7 @@ const ANCHORS: Readonly<Record<CanvasTextAlign, string>> = {
   end: 'end',
 };
 
-/** How far below the line of the text its place is, as a share of the letters' size. */
+/** Distance from the text's position down to its baseline, as a fraction of the font size. */
 const SHIFTS: Readonly<Partial<Record<CanvasTextBaseline, number>>> = {
   top: 0.8,
   middle: 0.35,
@@ -53,7 +53,9 @@ export class SvgPen implements Pen {
     this.#measure = document.createElement('canvas').getContext('2d');
   }
 
-  /** The file, `width` by `height` of the page's pixels, drawn in `scale` times as many. */
+  /**
+   * The SVG file, `width` by `height` CSS pixels, drawn with `scale` device pixels per CSS pixel.
+   */
   text(width: number, height: number, scale: number, title: string): string {
     const box = `0 0 ${num(width * scale)} ${num(height * scale)}`;
     return (
@@ -101,7 +103,7 @@ export class SvgPen implements Pen {
   arc(x: number, y: number, radius: number, from: number, to: number): void {
     const point = (angle: number): string =>
       `${num(x + radius * Math.cos(angle))} ${num(y + radius * Math.sin(angle))}`;
-    // A whole circle has no end that differs from its beginning: two halves.
+    // An arc cannot end where it begins: a full circle needs two halves.
     const middle = (from + to) / 2;
     const move = this.#path === '' ? 'M' : 'L';
     const half = (angle: number): string => `A${num(radius)} ${num(radius)} 0 0 1 ${point(angle)}`;
@@ -233,7 +235,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': '&quot;',
 };
 
-/** Without what XML has no place for. */
+/** Escapes text for XML; characters that XML does not allow are replaced. */
 function escaped(text: string): string {
   const allowed = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '\ufffd');
   return allowed.replace(/[&<>"]/g, (one) => ENTITIES[one] ?? one);

@@ -1,6 +1,6 @@
-//! `pg_stat_activity`: the queries that run, which are what can be cancelled.
+//! `pg_stat_activity`: running queries, which are what a client can cancel.
 //!
-//! A row is a query, not a session: its `pid` is the query's number, as `query_activity()` has it.
+//! A row is a query, not a session: its `pid` is the query id, as in `query_activity()`.
 
 use arrow_schema::DataType;
 use datafusion::common::ScalarValue;
@@ -15,7 +15,7 @@ use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The rows, out of those of `query_activity()`.
+    /// Builds the rows from `query_activity()`.
     pub(crate) fn stat_activity(&mut self, layout: &Layout) -> EngineResult<Option<Relation>> {
         let of = self.context.only_queries_of();
         let Some(external) = self.context.external() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Values of catalog tables, and the columns they make.
+//! Values and columns of catalog tables.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -63,10 +63,10 @@ impl From<String> for Cell {
     }
 }
 
-/// A row by the names of its columns; those not named are null.
+/// A row as pairs of column name and value. Columns that are not listed are null.
 pub(crate) type Row = Vec<(&'static str, Cell)>;
 
-/// The column of a type of `layout.rs`.
+/// Builds a column from cells, with a type named in `layout.rs`.
 pub(crate) fn column_of<'a>(
     of: &str,
     cells: impl Iterator<Item = &'a Cell>,
@@ -108,7 +108,7 @@ pub(crate) fn column_of<'a>(
         "int2vector" | "oidvector" | "_int2" | "_oid" | "_float4" | "_float8" => {
             (SqlType::DoubleArray(1), lists(cells)?)
         }
-        // A function's name, which clients also compare with the number 0.
+        // A function name, which clients also compare with 0.
         "regproc" => {
             (SqlType::Symbol, Arc::new(cells.map(text).collect::<DictionaryArray<Int32Type>>()))
         }

@@ -1,6 +1,6 @@
-//! Keys and indexes, as the catalog shows them: those that were declared, and DEDUP UPSERT KEYS.
-//! Rows with the same such keys replace each other, so they are unique; where none of them may be
-//! null they are a primary key.
+//! Keys and indexes in the catalog: the declared ones, and DEDUP UPSERT KEYS. Rows with equal
+//! deduplication keys replace each other, so these keys are unique. If none of them is nullable,
+//! they are a primary key.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,12 @@ use super::object::{DATABASE, Object, has_index};
 use super::types;
 use crate::binder::names::quoted;
 
-/// The class of operators of every indexed column.
+/// Operator class reported for every indexed column.
 pub(super) const OPERATOR_CLASS_OID: i32 = 1_978;
 
-/// The keys and indexes of a table: what was declared, and its DEDUP UPSERT KEYS where no such key
-/// was declared. Of `seen`, the columns that the user may read, a key is shown whole or not at all.
+/// The keys and indexes of a table: the declared ones, and DEDUP UPSERT KEYS unless an equal key is
+/// declared. `seen` lists the columns that the user may read; a key is included only if all its
+/// columns are.
 pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec<Constraint> {
     let sees = |name: &String| seen.iter().any(|column| identifier::same(&column.name, name));
     let mut constraints = schema.constraints.clone();
@@ -46,21 +47,21 @@ pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec
             references: None,
         });
     }
-    // Indexes over expressions and conditions have no columns that could be listed.
+    // Indexes over expressions, and CHECK conditions, have no columns to list.
     constraints.retain(|one| !one.columns.is_empty() && one.columns.iter().all(sees));
     constraints
 }
 
-/// A key or an index and its table.
+/// A key or an index, with its table.
 #[derive(Clone, Copy)]
 pub(crate) struct Key<'a> {
     table: &'a Object,
     constraint: &'a Constraint,
-    /// The table that a foreign key refers to.
+    /// The table that a foreign key references.
     other: Option<&'a Object>,
 }
 
-/// Those of all tables. A foreign key is one as long as what it refers to is there.
+/// The keys of all tables. Foreign keys whose referenced table or columns are missing are left out.
 pub(crate) fn keys(objects: &[Object]) -> Vec<Key<'_>> {
     let tables = objects.iter().filter(|object| object.kind == "r");
     let by_identity: HashMap<TableId, &Object> =
@@ -97,7 +98,7 @@ impl<'a> Key<'a> {
         self.constraint.kind
     }
 
-    /// Of a foreign key: the numbers of its table and of the other one.
+    /// For a foreign key, the OIDs of its table and of the referenced table.
     pub(super) fn bound_tables(&self) -> impl Iterator<Item = i32> + use<> {
         let other = self.other.map(|other| other.oid);
         other.map(|other| [self.table.oid, other]).into_iter().flatten()
@@ -107,7 +108,7 @@ impl<'a> Key<'a> {
         !matches!(self.kind(), ConstraintKind::ForeignKey | ConstraintKind::Index)
     }
 
-    /// Whether it is more than an index.
+    /// Whether it is a constraint and not just an index.
     fn is_constraint(&self) -> bool {
         !matches!(self.kind(), ConstraintKind::Index | ConstraintKind::UniqueIndex)
     }
@@ -124,12 +125,12 @@ impl<'a> Key<'a> {
         index_oid(self.table.oid, self.name())
     }
 
-    /// As a constraint.
+    /// Its OID as a constraint.
     pub(crate) fn oid(&self) -> i32 {
         self.index_oid() | 1
     }
 
-    /// Numbers of columns of a table, from 1.
+    /// Column numbers of a table, from 1.
     fn places(table: &Object, columns: &[String]) -> Vec<i32> {
         let place = |name: &String| table.place(name).map_or(0, |place| place as i32 + 1);
         columns.iter().map(place).collect()
@@ -143,7 +144,7 @@ impl<'a> Key<'a> {
         Some((self.other?, &self.constraint.references.as_ref()?.columns))
     }
 
-    /// What makes the index again.
+    /// The CREATE INDEX statement.
     pub(crate) fn index_definition(&self) -> String {
         let unique = if self.is_unique() { "UNIQUE " } else { "" };
         let (name, table) = (quoted(self.name()), quoted(&self.table.name));
@@ -151,12 +152,12 @@ impl<'a> Key<'a> {
         format!("CREATE {unique}INDEX {name} ON public.{table} USING btree ({columns})")
     }
 
-    /// The name of one of its columns, counted from 1.
+    /// The name of its `number`th column, from 1.
     pub(crate) fn column(&self, number: usize) -> Option<&str> {
         self.constraint.columns.get(number.checked_sub(1)?).map(String::as_str)
     }
 
-    /// `PRIMARY KEY (a, b)`; nothing for an index.
+    /// `PRIMARY KEY (a, b)`; `None` for an index.
     pub(crate) fn definition(&self) -> Option<String> {
         definition(self.constraint, self.other.map(|other| other.name.as_str()))
     }
@@ -234,7 +235,7 @@ impl<'a> Key<'a> {
         )
     }
 
-    /// Its row in the statistics of indexes, of which nothing is counted.
+    /// Its row in the index statistics, without counts: they are not collected.
     fn counted(&self) -> Row {
         row!(
             relid: self.table.oid, indexrelid: self.index_oid(), schemaname: "public",
@@ -261,7 +262,7 @@ impl<'a> Key<'a> {
         self.rows_of_columns(self.table, &self.constraint.columns)
     }
 
-    /// The columns that a foreign key refers to, else those of the key.
+    /// The columns that a foreign key references; for other keys, their own columns.
     fn meant(&self) -> Vec<Row> {
         let (table, columns) =
             self.other_columns().unwrap_or((self.table, &self.constraint.columns));
@@ -298,13 +299,13 @@ impl<'a> Key<'a> {
     }
 }
 
-/// `a, b`, quoted where needed.
+/// `a, b`, quoted if needed.
 fn list(columns: &[String]) -> String {
     columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// `PRIMARY KEY (a, b)`, as CREATE TABLE has it; nothing for an index, and for a foreign key
-/// without the table that it refers to.
+/// `PRIMARY KEY (a, b)`, as in CREATE TABLE; `None` for an index and for a foreign key whose
+/// referenced table is not given.
 pub(crate) fn definition(constraint: &Constraint, other: Option<&str>) -> Option<String> {
     let columns = list(&constraint.columns);
     Some(match constraint.kind {
@@ -334,7 +335,7 @@ fn action(letter: char) -> &'static str {
     }
 }
 
-/// The rows of a table of the catalog about keys; `None` for every other.
+/// The rows of a catalog table about keys; `None` for other tables.
 pub(crate) fn key_rows(table: &str, objects: &[Object]) -> Option<Vec<Row>> {
     let keys = keys(objects).into_iter();
     let indexes = |key: &Key<'_>| key.has_index();

@@ -1,14 +1,14 @@
-//! Which catalog tables there are, and their columns: those of `PostgreSQL` 15, and a few of ours.
+//! The catalog tables and their columns: those of `PostgreSQL` 15 and a few additional ones.
 //!
-//! A line of `pg_catalog.txt` and `information_schema.txt` is a table: its number, its name, and
-//! its columns, each with its type there; `cell.rs` has the type that it is kept as. Tables that
-//! nothing fills describe what this database has not: triggers, comments, rules.
+//! A line of `pg_catalog.txt` and `information_schema.txt` defines a table: its OID, its name and
+//! its columns with their PostgreSQL types; `cell.rs` maps these to storage types. Tables that are
+//! always empty describe features this database does not have: triggers, comments, rules.
 
 use std::sync::LazyLock;
 
 /// A catalog table.
 pub(crate) struct Layout {
-    /// Its number: that of `PostgreSQL` where clients know it by heart.
+    /// Its OID; the same as in `PostgreSQL` for tables whose OID clients hard-code.
     pub(crate) oid: i32,
     pub(crate) name: &'static str,
     columns: &'static str,
@@ -44,7 +44,7 @@ mod tests {
     use crate::binder::catalog::pg_catalog::types;
 
     #[test]
-    fn every_line_is_a_table_with_a_number_of_its_own() {
+    fn every_line_defines_a_table_with_a_unique_oid() {
         let lines = include_str!("pg_catalog.txt").lines().count()
             + include_str!("information_schema.txt").lines().count();
         let all = || PG_CATALOG.iter().chain(INFORMATION_SCHEMA.iter());

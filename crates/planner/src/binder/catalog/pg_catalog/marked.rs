@@ -1,5 +1,5 @@
-//! Values marked as of a type of the catalog of `PostgreSQL`: the metadata of their fields says so,
-//! as that of the catalog's columns does.
+//! Marks values with a type of the `PostgreSQL` catalog in their field metadata, like the columns
+//! of the catalog.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use datafusion::logical_expr::{
 };
 use tidemark_types::CatalogType;
 
-/// The value, marked as of a type of the catalog, or as of none.
+/// The value marked with a catalog type; `None` removes the mark.
 pub(crate) fn marked(value: Expr, of: Option<CatalogType>) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
     ScalarUDF::from(Marked { of: of.map(CatalogType::name), signature }).call(vec![value])
 }
 
-/// A field with that mark.
+/// A field marked with a catalog type.
 pub(super) fn with_catalog_type(field: Field, of: Option<&'static str>) -> Field {
     let of = of.map(|name| (CatalogType::METADATA.to_owned(), name.to_owned()));
     field.with_metadata(of.into_iter().collect())

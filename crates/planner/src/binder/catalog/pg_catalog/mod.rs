@@ -1,7 +1,7 @@
-//! `pg_catalog` and `information_schema`: what drivers and tools ask before they show anything.
+//! `pg_catalog` and `information_schema`: the tables that drivers and tools query to list objects.
 //!
-//! Each table is made while binding, from the snapshot, and then queried like any other. What
-//! this database has not is a table without rows.
+//! Each table is built from the snapshot during binding, then queried like any other. Features that
+//! this database does not have are empty tables.
 
 macro_rules! row {
     ($($column:ident: $value:expr),* $(,)?) => {
@@ -55,7 +55,7 @@ use crate::binder::catalog::pg_catalog::types::{PgType, TYPES, column_modifier};
 use crate::binder::state::scope::Relation;
 use crate::binder::{Binder, Typed};
 
-/// Whether all rows come from the catalog: from tables that were made while binding.
+/// Whether all scanned tables were built during binding, as catalog tables are.
 pub(crate) fn is_catalog(relation: &Relation) -> bool {
     let (mut made, mut other) = (false, false);
     let _ = relation.plan.apply(|node| {
@@ -71,7 +71,7 @@ pub(crate) fn is_catalog(relation: &Relation) -> bool {
 }
 
 impl Binder<'_> {
-    /// The rows of a catalog table; `None` when there is none of this name.
+    /// The rows of a catalog table; `None` if no catalog table has this name.
     pub(crate) fn pg_catalog(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         let Some((layout, is_pg)) = find(name) else { return Ok(None) };
         if layout.name == "pg_stat_activity" {
@@ -80,7 +80,7 @@ impl Binder<'_> {
         let rows =
             if is_pg { self.pg_rows(layout.name)? } else { self.information_rows(layout.name)? };
         let columns = layout.fields().map(|(name, of)| {
-            // Rows of one table mostly have their cells in one order.
+            // The rows of a table usually list their cells in the same order.
             let mut place = 0;
             let cells = rows.iter().map(|row| {
                 if row.get(place).is_none_or(|(known, _)| *known != name) {
@@ -155,7 +155,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The roles known by name here: the owner and the current user.
+    /// The roles known here: the owner and the current user.
     fn roles(&self) -> Vec<Row> {
         let user = self.context.user.as_str();
         let other = (user != OWNER && !user.is_empty()).then_some((OWNER_OID + 1, user));
@@ -219,14 +219,14 @@ impl Binder<'_> {
         })
     }
 
-    /// Every table and view, with what the user may read of each.
+    /// All visible tables and views, with the columns that the user may read.
     pub(crate) fn objects(&mut self) -> EngineResult<Vec<Object>> {
         let mut objects: Vec<Object> =
             self.sorted_tables().iter().map(|table| self.table_object(table)).collect();
         for view in self.sorted_views() {
             let is_read = self.reads_whole(&view.name);
             let fields = if is_read {
-                // A view that cannot be read now has no columns now.
+                // A view that is currently invalid has no columns.
                 self.view_state(&view).columns.unwrap_or_default()
             } else {
                 Vec::new()
@@ -249,7 +249,7 @@ impl Binder<'_> {
         Ok(objects)
     }
 
-    /// The numbers and names of all indexes, and of what numbers rows.
+    /// OIDs and names of all indexes and sequences.
     pub(crate) fn index_names(&self) -> Vec<(i32, String)> {
         let mut names = Vec::new();
         for table in self.sorted_tables() {
@@ -265,7 +265,7 @@ impl Binder<'_> {
         names
     }
 
-    /// The columns of a table that the user may read.
+    /// The table definition reduced to the columns that the user may read.
     pub(crate) fn seen_part<'s>(&self, schema: &'s TableSchema) -> Cow<'s, TableSchema> {
         match self.visibility() {
             Some(visibility) => Cow::Owned(part_of(schema, &read_columns(visibility, schema))),
@@ -294,7 +294,8 @@ impl Binder<'_> {
     }
 }
 
-/// The table a name means, and whether it is one of `pg_catalog`, whose name may be left out.
+/// The catalog table with this name, and whether it belongs to `pg_catalog`, whose schema name is
+/// optional.
 fn find(name: &str) -> Option<(&'static Layout, bool)> {
     let lower = name.to_ascii_lowercase();
     if let Some(rest) = lower.strip_prefix("information_schema.") {
@@ -347,8 +348,9 @@ fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a
     objects.iter().filter(move |object| object.kind == kind)
 }
 
-/// A row of `pg_class` for a table or view of the user's, and whether foreign keys bind it: those
-/// are triggers elsewhere, and clients look for them where there are some.
+/// The row of `pg_class` for a table or view. `is_bound`: whether foreign keys involve it.
+/// PostgreSQL implements these as triggers, and clients look for keys only in tables that have
+/// some.
 fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
     let is_stored = object.is_stored();
@@ -365,7 +367,7 @@ fn class(object: &Object, is_bound: bool) -> Row {
     )
 }
 
-/// A row of `pg_class` for what numbers the rows of a column.
+/// The row of `pg_class` for a column's sequence.
 fn sequence((oid, name, _): (i32, String, i32)) -> Row {
     row!(
         oid: oid, relname: name, relnamespace: PUBLIC_OID, reltype: 0, reloftype: 0,
@@ -375,7 +377,7 @@ fn sequence((oid, name, _): (i32, String, i32)) -> Row {
     )
 }
 
-/// How sequences count.
+/// Rows of `pg_sequence`.
 fn counting(object: &Object) -> impl Iterator<Item = Row> {
     object.sequences().map(|(oid, _, place)| {
         let column = object.columns.get(place as usize - 1);
@@ -391,7 +393,7 @@ fn counting(object: &Object) -> impl Iterator<Item = Row> {
     })
 }
 
-/// That a sequence goes with its column.
+/// Rows of `pg_depend`: a sequence depends on its column.
 fn dependence(object: &Object) -> impl Iterator<Item = Row> {
     object.sequences().map(|(oid, _, place)| {
         row!(
@@ -401,7 +403,7 @@ fn dependence(object: &Object) -> impl Iterator<Item = Row> {
     })
 }
 
-/// A row of `pg_class` for a table of the catalog.
+/// The row of `pg_class` for a catalog table.
 fn system_class(layout: &Layout, schema: i32) -> Row {
     row!(
         oid: layout.oid, relname: layout.name, relnamespace: schema, reltype: 0, reloftype: 0,
@@ -427,7 +429,7 @@ fn attributes(object: &Object) -> Vec<Row> {
     columns.map(of_column).collect()
 }
 
-/// The columns of a table of the catalog.
+/// The columns of a catalog table.
 fn system_attributes(layout: &Layout) -> Vec<Row> {
     let of_column = |(index, (name, of)): (usize, (&'static str, &str))| {
         let of = types::by_name(of).unwrap_or(&TYPES[0]);
@@ -464,26 +466,27 @@ fn type_row(of: &PgType) -> Row {
     )
 }
 
-/// The functions that read and write a type's text, then those of its binary form.
+/// A type's input and output functions, then those of its binary format.
 fn functions_of(of: &PgType) -> [String; 4] {
     let text = |suffix: &str| format!("{}{suffix}", of.io);
     [text("in"), text("out"), receive(of, "recv"), receive(of, "send")]
 }
 
-/// Columns that name a function, which `PostgreSQL` compares as its number.
+/// Columns of type `regproc`: `PostgreSQL` compares these function names by OID.
 static FUNCTION_COLUMNS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let columns = PG_CATALOG.iter().flat_map(Layout::fields);
     columns.filter(|(_, of)| *of == "regproc").map(|(name, _)| name).collect()
 });
 
-/// The functions of all types, each once; their numbers count from [`TYPE_FUNCTIONS_OID`].
+/// The input and output functions of all types, without duplicates. OIDs start at
+/// [`TYPE_FUNCTIONS_OID`].
 static TYPE_FUNCTIONS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let names: BTreeSet<String> = TYPES.iter().flat_map(functions_of).collect();
     names.into_iter().collect()
 });
 
-/// A column of the catalog that names a function, beside an `oid`, as that function's number;
-/// `None` for any other.
+/// Converts a `regproc` column that is compared with an `oid` column to the function's OID; `None`
+/// for other operands.
 pub(crate) fn function_number(name: &Typed, beside: &Typed) -> Option<Typed> {
     let (Expr::Column(column), Expr::Column(oid)) = (&name.expr, &beside.expr) else {
         return None;
@@ -504,7 +507,7 @@ pub(crate) fn function_number(name: &Typed, beside: &Typed) -> Option<Typed> {
     })?
 }
 
-/// The functions that read and write a type's binary form.
+/// The name of a type's binary input or output function.
 fn receive(of: &PgType, what: &str) -> String {
     let separated =
         matches!(of.name, "timestamp" | "timestamptz" | "date" | "time") || of.io.ends_with('_');
@@ -540,7 +543,7 @@ fn functions() -> Vec<Row> {
     docs.iter().enumerate().map(row).chain(of_types).collect()
 }
 
-/// Tables whose rows are always the same.
+/// Rows of tables with constant content.
 fn fixed(table: &str) -> Vec<Row> {
     match table {
         "pg_database" => vec![row!(

@@ -1,4 +1,4 @@
-//! Numbers of the objects of the catalog.
+//! OIDs of catalog objects.
 
 use tidemark_catalog::View;
 use tidemark_storage::TableSchema;
@@ -8,50 +8,50 @@ pub(crate) const DATABASE_OID: i32 = 1;
 pub(crate) const PG_CATALOG_OID: i32 = 11;
 pub(crate) const INFORMATION_SCHEMA_OID: i32 = 13_000;
 pub(crate) const PUBLIC_OID: i32 = 2_200;
-/// The schemas and their numbers.
+/// The schemas and their OIDs.
 pub(crate) const SCHEMAS: &[(i32, &str)] = &[
     (PG_CATALOG_OID, "pg_catalog"),
     (PUBLIC_OID, "public"),
     (INFORMATION_SCHEMA_OID, "information_schema"),
 ];
-/// The owner of everything.
+/// The owner of all objects.
 pub(crate) const OWNER_OID: i32 = 10;
 pub(crate) const OWNER: &str = "admin";
-/// The only way tables are stored.
+/// The only table access method.
 pub(crate) const ACCESS_METHOD_OID: i32 = 2;
-/// How indexes are said to be stored.
+/// The access method reported for indexes.
 pub(crate) const INDEX_METHOD_OID: i32 = 403;
 pub(crate) const TABLESPACE_OID: i32 = 1_663;
-/// Numbers of functions go on from here.
+/// First OID of the SQL functions.
 pub(crate) const FUNCTIONS_OID: i32 = 20_000;
-/// The first of the functions that read and write types.
+/// First OID of the types' input and output functions.
 pub(crate) const TYPE_FUNCTIONS_OID: i32 = 19_000;
-/// The collation of everything, whose name is `default`.
+/// The only collation, named `default`.
 pub(crate) const COLLATION_OID: i32 = 100;
 pub(crate) const UTF8: i32 = 6;
-/// The number of `pg_class` itself.
+/// The OID of `pg_class` itself.
 pub(crate) const CLASS_OID: i32 = 1_259;
 
-/// Numbers of the users' own objects go on from here.
+/// First OID of user objects.
 pub(crate) const OBJECTS_OID: i32 = 16_384;
 
-/// The number of a table.
+/// The OID of a table.
 pub(crate) fn table_oid(schema: &TableSchema) -> i32 {
     OBJECTS_OID + schema.id as i32
 }
 
-/// The number of a view: views have names alone.
+/// The OID of a view, derived from its name because views have no id here.
 pub(crate) fn view_oid(view: &View) -> i32 {
     (1 << 30) | (hash_of(&identifier::fold(&view.name)) >> 3) as i32
 }
 
-/// A number made from a name.
+/// Hashes a name.
 pub(crate) fn hash_of(name: &str) -> u32 {
     let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     name.bytes().fold(0x811c_9dc5_u32, step)
 }
 
-/// The number of an index, made from its name: an even one.
+/// The OID of an index, derived from its name. It is always even.
 pub(crate) fn index_oid(table: i32, name: &str) -> i32 {
     (1 << 29) | ((hash_of(&format!("{table}.{name}")) >> 4) << 1) as i32
 }

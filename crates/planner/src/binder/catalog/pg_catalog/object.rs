@@ -1,4 +1,4 @@
-//! What the tables of the catalog are about: tables, views and their columns.
+//! Objects described by the catalog: tables, views and their columns.
 
 use tidemark_storage::{ColumnSchema, Constraint, ConstraintKind, TableId};
 use tidemark_types::identifier;
@@ -7,17 +7,17 @@ use super::numbers::index_oid;
 use super::types;
 
 pub(crate) const DATABASE: &str = "qdb";
-/// How a column numbers its rows.
+/// The sequence of a numbered column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Numbering {
-    /// The number of the first row.
+    /// The first value.
     pub(crate) first: i64,
-    /// From one number to the next, at least 1.
+    /// The increment, at least 1.
     pub(crate) step: i64,
 }
 
 impl Numbering {
-    /// Of a default `next_id()` or `next_id(first, step)`; `None` for another.
+    /// Parses a default `next_id()` or `next_id(first, step)`; `None` for other defaults.
     pub(crate) fn of_default(text: &str) -> Option<Self> {
         let numbers = text.strip_prefix("next_id(")?.strip_suffix(')')?;
         if numbers.is_empty() {
@@ -29,18 +29,18 @@ impl Numbering {
     }
 }
 
-/// A table or a view, as the catalog shows it.
+/// A table or a view as described by the catalog.
 pub(crate) struct Object {
     pub(crate) oid: i32,
     pub(crate) name: String,
-    /// `r` for a table, `v` for a view, `m` for a materialized one.
+    /// `r` for a table, `v` for a view, `m` for a materialized view.
     pub(crate) kind: &'static str,
     pub(crate) columns: Vec<ColumnSchema>,
-    /// Place of its designated timestamp.
+    /// Index of its designated timestamp.
     pub(crate) timestamp: Option<usize>,
-    /// By which keys of other tables refer to it.
+    /// Identity by which foreign keys of other tables reference it.
     pub(crate) identity: TableId,
-    /// Its keys and indexes, as far as their columns are seen.
+    /// Its keys and indexes whose columns are all visible.
     pub(crate) constraints: Vec<Constraint>,
     /// A view's query.
     pub(crate) query: Option<String>,
@@ -49,8 +49,8 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The numbers and names that the sequences of its columns have elsewhere, and the columns'
-    /// places from 1.
+    /// The sequences that PostgreSQL would have for its numbered columns: OID, name and column
+    /// number, from 1.
     pub(crate) fn sequences(&self) -> impl Iterator<Item = (i32, String, i32)> {
         let columns = self.columns.iter().zip(1..);
         columns.filter(|(column, _)| is_numbered(column)).map(|(column, place)| {
@@ -59,7 +59,7 @@ impl Object {
         })
     }
 
-    /// Whether its rows are stored: a table's, or a materialized view's.
+    /// Whether its rows are stored, as for a table or a materialized view.
     pub(crate) fn is_stored(&self) -> bool {
         self.kind != "v"
     }
@@ -69,14 +69,14 @@ impl Object {
         self.constraints.iter().any(has_index)
     }
 
-    /// The place of a column.
+    /// The index of a column.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| identifier::same(&column.name, name))
     }
 }
 
-/// A default as `PostgreSQL` shows it: words small, a constant in quotes with its type. Mappers
-/// read the value of a default out of that.
+/// A default in `PostgreSQL`'s format: keywords in lower case, quoted constants with a type cast.
+/// ORMs parse the default value from it.
 fn constant_default(text: &str, column: &ColumnSchema) -> String {
     let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     if inner.is_some_and(|inner| !inner.replace("''", "").contains('\'')) {
@@ -86,19 +86,19 @@ fn constant_default(text: &str, column: &ColumnSchema) -> String {
     if matches!(small.as_str(), "true" | "false" | "null") { small } else { text.to_owned() }
 }
 
-/// Whether a column numbers its rows.
+/// Whether the column's default is a sequence.
 pub(crate) fn is_numbered(column: &ColumnSchema) -> bool {
     let default = column.default.as_ref();
     default.is_some_and(|default| Numbering::of_default(&default.text).is_some())
 }
 
-/// What `PostgreSQL` calls the sequence of such a column.
+/// The name `PostgreSQL` gives to the column's sequence.
 pub(crate) fn sequence_name(table: &str, column: &str) -> String {
     format!("{table}_{column}_seq")
 }
 
-/// A column's default as clients see it: of one that numbers its rows as `PostgreSQL` has it, by
-/// which they know such a column.
+/// A column's default as shown to clients. A sequence is shown as `nextval(…)`, by which clients
+/// recognise numbered columns.
 pub(crate) fn shown_default(table: &str, column: &ColumnSchema) -> Option<String> {
     let text = &column.default.as_ref()?.text;
     if Numbering::of_default(text).is_none() {
@@ -110,7 +110,7 @@ pub(crate) fn shown_default(table: &str, column: &ColumnSchema) -> Option<String
     Some(format!("nextval('{name}'::regclass)"))
 }
 
-/// Whether there is an index of it.
+/// Whether the constraint has an index.
 pub(super) fn has_index(constraint: &Constraint) -> bool {
     constraint.kind != ConstraintKind::ForeignKey
 }

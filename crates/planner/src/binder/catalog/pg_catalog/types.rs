@@ -1,25 +1,25 @@
-//! The types that clients of `PostgreSQL` know, and which of them represents each of ours.
+//! The `PostgreSQL` types, and the mapping of SQL types to them.
 
 use tidemark_storage::ColumnSchema;
 use tidemark_types::SqlType;
 
 /// A row of `pg_type`.
 pub(crate) struct PgType {
-    /// Its number, fixed by `PostgreSQL`.
+    /// Its OID, as in `PostgreSQL`.
     pub(crate) oid: i32,
     pub(crate) name: &'static str,
-    /// What `format_type` calls it.
+    /// Its name in `format_type`.
     pub(crate) title: &'static str,
-    /// Bytes; -1 when they vary.
+    /// Length in bytes; -1 if variable.
     pub(crate) length: i16,
-    /// `b` for base, `p` for pseudo.
+    /// `b` for base types, `p` for pseudo-types.
     pub(crate) kind: &'static str,
     pub(crate) category: &'static str,
-    /// The type of an array's elements, else 0.
+    /// OID of an array's element type, otherwise 0.
     pub(crate) element: i32,
-    /// The array of this type, else 0.
+    /// OID of the array type over this type, otherwise 0.
     pub(crate) array: i32,
-    /// What its input and output functions begin with.
+    /// Prefix of the names of its input and output functions.
     pub(crate) io: &'static str,
 }
 
@@ -38,7 +38,7 @@ const fn array(oid: i32, name: &'static str, title: &'static str, element: i32) 
     PgType { oid, name, title, length: -1, kind, category, element, array: 0, io }
 }
 
-/// Every type that the catalog lists, by number.
+/// All types in the catalog, by OID.
 pub(crate) const TYPES: &[PgType] = &[
     base((16, 1000), ("bool", "boolean"), 1, "B", "bool"),
     base((17, 1001), ("bytea", "bytea"), -1, "U", "bytea"),
@@ -112,7 +112,7 @@ pub(crate) const TYPES: &[PgType] = &[
     array(2951, "_uuid", "uuid[]", 2950),
 ];
 
-/// The type with this number.
+/// The type with this OID.
 pub(crate) fn by_oid(oid: i32) -> Option<&'static PgType> {
     TYPES.iter().find(|one| one.oid == oid)
 }
@@ -123,7 +123,7 @@ pub(crate) fn by_name(name: &str) -> Option<&'static PgType> {
     TYPES.iter().find(|one| same(one.name) || same(one.title))
 }
 
-/// How a column's values reach clients; the wire protocol says the same.
+/// The `PostgreSQL` type of a column; the wire protocol uses the same mapping.
 pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
     let oid = match sql_type {
         SqlType::Boolean => 16,
@@ -144,7 +144,7 @@ pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
     by_oid(oid).unwrap_or(&TYPES[0])
 }
 
-/// The type that represents a column's.
+/// The `PostgreSQL` type of a table column.
 pub(crate) fn of_column(column: &ColumnSchema) -> &'static PgType {
     let declared = match (column.zoned, column.text) {
         (true, _) => by_oid(1184),
@@ -154,17 +154,17 @@ pub(crate) fn of_column(column: &ColumnSchema) -> &'static PgType {
     declared.unwrap_or_else(|| of(column.sql_type))
 }
 
-/// The length or the precision of a column; -1 for none.
+/// The type modifier of a column, from its length or precision; -1 if it has none.
 pub(crate) fn column_modifier(column: &ColumnSchema) -> i32 {
     match (column.length, column.precision) {
         (0, Some(digits)) => digits.into(),
         (0, None) => modifier(column.sql_type),
-        // As `PostgreSQL` has it, with the four bytes before a text.
+        // As in `PostgreSQL`, includes the 4-byte header of strings.
         (length, _) => length.min(10_485_760) as i32 + 4,
     }
 }
 
-/// The length or the precision of a type, as `PostgreSQL` packs them; -1 for none.
+/// The type modifier of a type as encoded by `PostgreSQL`; -1 if it has none.
 pub(crate) fn modifier(sql_type: SqlType) -> i32 {
     match sql_type {
         SqlType::Char => 5,

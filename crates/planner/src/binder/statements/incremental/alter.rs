@@ -90,7 +90,7 @@ impl Binder<'_> {
         self.state_statement(&table, &state, "ALTER LIVE VIEW")
     }
 
-    /// Binds REFRESH MATERIALIZED VIEW: the wish is recorded, the engine does it.
+    /// Binds REFRESH MATERIALIZED VIEW: records the request, which the engine executes.
     pub(crate) fn refresh_materialized(
         mut self,
         name: &Name,
@@ -135,7 +135,7 @@ impl Binder<'_> {
         self.state_statement(&table, &wanted, "REFRESH MATERIALIZED VIEW")
     }
 
-    /// A statement that records another state of a view.
+    /// A statement that records a new state of a view.
     fn state_statement(
         self,
         table: &TableSnapshot,
@@ -147,8 +147,8 @@ impl Binder<'_> {
         Ok(self.view_statement(IncrementalAction::Change(changes), command))
     }
 
-    /// Notes what a refresh of a view reads, by the rights of its owner. A query that cannot be
-    /// bound notes nothing: the refresh itself reports why.
+    /// Records what a refresh of the view reads, with its owner's permissions. If the query cannot
+    /// be bound, nothing is recorded: the refresh itself reports the error.
     fn note_refresh(&mut self, view: &IncrementalView, name: &Name) {
         let Ok(tree) = tree_of(view) else { return };
         let (bound, reads) = self.reads_of(&tree, |inner| {
@@ -160,7 +160,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether a query can be bound, and what it reads.
+    /// Whether a query can be bound, and its accesses.
     fn reads_of(
         &mut self,
         tree: &Tree,
@@ -174,8 +174,8 @@ impl Binder<'_> {
         (bound, std::mem::replace(&mut self.accesses, outer).list())
     }
 
-    /// How a view is computed as a whole. Where what its query named is gone it is bound to what
-    /// has the names now: the user and the owner must have the right to read it.
+    /// Plans a full refresh. If objects of the query were dropped, it is bound to the objects that
+    /// have the names now; the user and the owner must be allowed to read them.
     fn full_request(
         &mut self,
         view: &IncrementalView,
@@ -197,7 +197,7 @@ impl Binder<'_> {
         Ok(RefreshRequest::Rebuild)
     }
 
-    /// The table of the view that DROP names; nothing where there is none and that is no mistake.
+    /// The table of the view in a DROP; `None` if it does not exist and IF EXISTS is given.
     pub(crate) fn dropped_incremental(
         &mut self,
         name: &Name,
@@ -222,7 +222,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A view that a statement changes.
+    /// The view that a statement changes.
     fn known_view(
         &mut self,
         name: &Name,
@@ -244,7 +244,7 @@ impl Binder<'_> {
     }
 }
 
-/// A symbol column that gets an index, or loses it.
+/// Adds or removes the index of a symbol column.
 fn indexed<'s>(
     schema: &'s mut TableSchema,
     column: &Name,

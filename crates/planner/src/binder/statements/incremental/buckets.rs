@@ -1,8 +1,8 @@
-//! Which queries a materialized view can keep current: those whose rows of one bucket depend on the
-//! base's rows of that bucket alone. So they read the base once, row by row, and cut its designated
-//! timestamp into buckets in their only aggregation, or show its rows as they are: buckets of one
-//! instant. With LATEST ON any row may depend on any other, so all of them are computed anew; that
-//! reads backwards until each key has its row.
+//! Queries that a materialized view can keep current: the rows of a bucket depend only on the
+//! base's rows of that bucket. Such a query reads the base once, row by row. Its only aggregation
+//! groups the designated timestamp into buckets, or it returns the base's rows unchanged, as
+//! buckets of a single timestamp. With LATEST ON any row may depend on any other, so all rows are
+//! recomputed; this reads backwards until each key has its row.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
@@ -21,19 +21,19 @@ use crate::binder::statements::incremental::ViewShape;
 /// The buckets of a materialized view's query.
 #[derive(Debug, Clone)]
 pub struct Buckets {
-    /// How time is cut.
+    /// The bucket size and alignment.
     pub spec: BucketSpec,
-    /// Whether rows of one bucket depend on those of others.
+    /// Whether rows of one bucket depend on other buckets.
     pub is_whole: bool,
     time: Time,
 }
 
-/// Which columns of a query hold its time.
+/// The columns of a query that hold its time.
 #[derive(Debug, Clone)]
 enum Time {
-    /// That of buckets: columns of the aggregation, by name.
+    /// The buckets' time: columns of the aggregation, by name.
     Buckets(Vec<String>),
-    /// That of the base's rows.
+    /// The time of the base's rows.
     Rows(TableId),
 }
 
@@ -44,7 +44,7 @@ fn refused(why: &str) -> EngineError {
     )
 }
 
-/// Whether something in it is computed anew for each execution.
+/// Whether the plan contains volatile expressions.
 pub(crate) fn is_random(plan: &LogicalPlan) -> EngineResult<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
@@ -55,7 +55,7 @@ pub(crate) fn is_random(plan: &LogicalPlan) -> EngineResult<bool> {
     Ok(found)
 }
 
-/// The same plan, whose scan of one table reads within some ranges of time alone.
+/// Restricts the plan's scan of one table to time ranges.
 pub(crate) fn restricted(
     plan: LogicalPlan,
     table: TableId,
@@ -104,7 +104,7 @@ impl ViewShape for Buckets {
                 let shape = Self::of_aggregation(&found)?;
                 (shape, Self::check_input(&found, base)?)
             }
-            // Rows of the base as they are.
+            // Rows of the base, unchanged.
             Err(failure) => {
                 let columns = columns_of(plan);
                 let times = columns.iter().filter_map(|column| follow(plan, column, base).ok());
@@ -129,7 +129,7 @@ impl ViewShape for Buckets {
 }
 
 impl Buckets {
-    /// Whether its rows are those of the base and not buckets of them.
+    /// Whether its rows are rows of the base and not buckets.
     pub(crate) fn is_of_rows(&self) -> bool {
         matches!(self.time, Time::Rows(_))
     }
@@ -145,7 +145,7 @@ impl Buckets {
             match &mut shape {
                 None => shape = Some((spec, vec![found.name(index)])),
                 Some((known, names)) if *known == spec => names.push(found.name(index)),
-                // The first one decides: rows of one of its buckets are in one of any other.
+                // The first one is used: a group of rows lies in a single bucket of each key.
                 Some(_) => {}
             }
         }
@@ -153,8 +153,8 @@ impl Buckets {
         Ok(Self { spec, is_whole: false, time: Time::Buckets(names) })
     }
 
-    /// Checks that the rows below the aggregation are those of the base, one by one, and that the
-    /// time which is cut is the base's own. Answers that time's type.
+    /// Checks that the aggregation's input has one row per row of the base, and that the bucketed
+    /// timestamp is the base's own. Returns the timestamp's type.
     fn check_input(found: &Aggregation<'_>, base: TableId) -> EngineResult<SqlType> {
         let time = match found.bucket {
             Some(bucket) => column_of(&bucket.timestamp),
@@ -164,7 +164,7 @@ impl Buckets {
         follow(found.input, &time, base)
     }
 
-    /// The positions of the query's columns that hold the time of the bucket.
+    /// Indices of the query's columns that hold the bucket's time.
     pub(crate) fn bucket_columns(&self, plan: &LogicalPlan) -> Vec<usize> {
         let is_time = |column: &Column| match &self.time {
             Time::Buckets(names) => is_bucket(names, plan, column),
@@ -175,7 +175,7 @@ impl Buckets {
     }
 }
 
-/// Whether a LATEST ON is above the scan of a table.
+/// Whether the plan has a LATEST ON above the scan of a table.
 fn has_latest_of(plan: &LogicalPlan, table: TableId) -> Result<bool> {
     let reads = |plan: &LogicalPlan| {
         plan.exists(|node| {
@@ -192,8 +192,8 @@ fn columns_of(plan: &LogicalPlan) -> Vec<Column> {
     plan.schema().columns()
 }
 
-/// Where a plan that only picks, filters, renames or sorts rows takes a column from: its input and
-/// the column there, or an error where the column is computed. Of other plans nothing.
+/// The input column behind a column of a plan that only projects, filters, renames or sorts rows;
+/// an error if the column is computed, `None` for other plans.
 fn below<'a>(
     plan: &'a LogicalPlan,
     column: &Column,
@@ -230,7 +230,7 @@ fn is_bucket(names: &[String], plan: &LogicalPlan, column: &Column) -> bool {
     }
 }
 
-/// The one aggregation of a query, by whichever operator.
+/// The only aggregation of a query, by any operator.
 struct Aggregation<'a> {
     bucket: Option<&'a Bucket>,
     keys: &'a [Expr],
@@ -239,12 +239,12 @@ struct Aggregation<'a> {
 }
 
 impl<'a> Aggregation<'a> {
-    /// The name of an output.
+    /// The name of an output column.
     fn name(&self, index: usize) -> String {
         self.schema.field(index).name().clone()
     }
 
-    /// Finds it below what only shows its rows.
+    /// Finds the aggregation below nodes that only return its rows.
     fn of(plan: &'a LogicalPlan) -> EngineResult<Self> {
         match plan {
             LogicalPlan::Projection(projection) => {
@@ -293,7 +293,7 @@ fn needs_buckets() -> EngineError {
     )
 }
 
-/// Follows the timestamp down to the base's scan, through what keeps its rows apart.
+/// Traces the timestamp to the base's scan, through nodes that preserve the base's rows.
 fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlType> {
     if let Some(below) = below(plan, time) {
         let (input, inner) = below?;
@@ -345,7 +345,7 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
     }
 }
 
-/// The column that an expression is, under whatever name.
+/// The column behind an expression, ignoring aliases.
 pub(crate) fn column_of(expr: &Expr) -> Option<Column> {
     match expr {
         Expr::Column(column) => Some(column.clone()),
@@ -354,7 +354,7 @@ pub(crate) fn column_of(expr: &Expr) -> Option<Column> {
     }
 }
 
-/// Whether an expression holds a sub-query, or a column of the query around it.
+/// Whether an expression contains a sub-query or an outer column.
 pub(crate) fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|inner| {
         Ok(matches!(
@@ -368,7 +368,7 @@ pub(crate) fn has_subquery(expr: &Expr) -> bool {
     .unwrap_or(true)
 }
 
-/// `timestamp_floor('5m', ts)` or `date_trunc('hour', ts)`: the buckets, and the column they cut.
+/// Buckets and column of `timestamp_floor('5m', ts)` or `date_trunc('hour', ts)`.
 pub(crate) fn floored(key: &Expr) -> Option<(BucketSpec, Column)> {
     let mut key = key;
     while let Expr::Alias(alias) = key {

@@ -33,10 +33,10 @@ use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, error, notice};
 use crate::{BoundStatement, IncrementalAction};
 
-/// The least FLUSH EVERY.
+/// Minimum FLUSH EVERY.
 const MIN_FLUSH_MICROS: i64 = 100_000;
 
-/// CREATE MATERIALIZED VIEW or CREATE LIVE VIEW, as the tree has it.
+/// CREATE MATERIALIZED VIEW or CREATE LIVE VIEW, as parsed.
 pub(crate) struct Definition<'a> {
     pub(crate) name: &'a Name,
     pub(crate) query: NodeId,
@@ -45,7 +45,7 @@ pub(crate) struct Definition<'a> {
     pub(crate) clauses: WrittenClauses<'a>,
 }
 
-/// The clauses of one form of views.
+/// The clauses of one form of view.
 #[derive(Clone, Copy)]
 pub(crate) enum WrittenClauses<'a> {
     Materialized(&'a MaterialClauses),
@@ -84,7 +84,7 @@ impl Binder<'_> {
         Ok(self.view_statement(action, command))
     }
 
-    /// Why a name is not free: whether such a view has it, and the error.
+    /// Why a name is in use: whether such a view has it, and the error.
     fn taken(&self, name: &str, form: ViewForm) -> Option<(bool, String)> {
         let table = self.snapshot.table(name);
         if table.is_none() && self.view(name).is_none() {
@@ -118,7 +118,7 @@ impl Binder<'_> {
         let MaterialClauses {
             base: _,
             refresh,
-            // Those of its table: see `bucket_table`.
+            // These are handled in `bucket_table`.
             timestamp: _,
             partition_by: _,
             ttl: _,
@@ -185,7 +185,7 @@ impl Binder<'_> {
         Ok((schema, IncrementalView { live: Some(live), ..view }))
     }
 
-    /// A view that is refreshed after each change of its base.
+    /// The definition of a view that is refreshed after each change of its base.
     fn definition(
         &self,
         given: &Definition<'_>,
@@ -218,7 +218,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The rows of a query that another execution over the same rows would repeat.
+    /// Binds a query that returns the same rows each time it runs over the same data.
     fn repeatable_query(&mut self, query: NodeId, form: ViewForm) -> EngineResult<Relation> {
         let was_volatile = self.context.is_volatile.swap(false, Ordering::Relaxed);
         let found = self.query(query);
@@ -248,7 +248,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The view's own table: a column for each one of its query.
+    /// The view's own table, with a column for each column of its query.
     fn table_of(&self, given: &Definition<'_>, found: &Relation) -> EngineResult<TableSchema> {
         let at = self.tree.span(given.query);
         let mut columns: Vec<ColumnSchema> = Vec::with_capacity(found.columns.len());
@@ -269,7 +269,7 @@ impl Binder<'_> {
         Ok(TableSchema { wal: true, ..schema.with_defaults(self.context.table_defaults) })
     }
 
-    /// The table whose changes the view follows.
+    /// The base table whose changes the view follows.
     fn base_of(
         &self,
         given: &Definition<'_>,
@@ -319,7 +319,7 @@ impl Binder<'_> {
         base.ok_or_else(|| EngineError::internal("a base that is gone"))
     }
 
-    /// Refuses clauses of SAMPLE BY whose rows depend on more than their own bucket.
+    /// Rejects clauses of SAMPLE BY whose rows depend on more than their own bucket.
     fn refuse_clauses(&self, part: &Tree, base: &str) -> EngineResult<()> {
         for node in &part.nodes {
             let Node::Select(select) = node else { continue };
@@ -338,7 +338,7 @@ impl Binder<'_> {
                 return refuse("FROM-TO", self.tree.span(bound));
             }
             if matches!(sample_by.align, Some(SampleAlign::FirstObservation)) {
-                // The clause follows the step.
+                // The clause follows the sampling interval.
                 let start = self.tree.span(sample_by.interval).end + 1;
                 let at = Span { start, end: sample_by.span.end.max(start) };
                 return refuse("ALIGN TO FIRST OBSERVATION", at);
@@ -418,7 +418,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The table that the query names.
+    /// The base table in the query.
     fn base_of_live(&self, name: &Name) -> EngineResult<Arc<TableSnapshot>> {
         self.must_see(name, Permission::Select)?;
         let refuse =
@@ -459,7 +459,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The columns of the base that are read so far.
+    /// The base's columns that were read so far.
     fn used_columns(&self, base: &TableSnapshot) -> Vec<UsedColumn> {
         let schema = base.schema();
         let accesses = self.accesses.list();
@@ -505,7 +505,7 @@ impl Binder<'_> {
     }
 }
 
-/// A length of time in its largest whole unit.
+/// Formats a duration in its largest whole unit.
 fn shown_micros(micros: i64) -> String {
     let units = [("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)];
     let whole = units.into_iter().find(|(_, unit)| micros % unit == 0 && micros >= *unit);

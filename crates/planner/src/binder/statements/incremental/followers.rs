@@ -1,4 +1,4 @@
-//! What a change of tables takes from the materialized views that read them.
+//! Invalidates materialized and live views when tables they read change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 use crate::{BindContext, BoundSchemaChange};
 
-/// Whom something that happens to a table concerns.
+/// The views affected by a change of a table.
 enum Reach {
-    /// The views whose base it is.
+    /// Views whose base it is.
     Followers,
     /// All views that read it.
     Readers,
-    /// Those that read one of these columns, by their identities.
+    /// Views that read one of these columns, by identity.
     Columns(Vec<u32>),
 }
 
-/// What another definition of a table takes from those who read it.
+/// The events for views that a new definition of a table causes.
 fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &'static str)> {
     let mut events = Vec::new();
     if !identifier::same(&old.name, &new.name) {
@@ -37,8 +37,8 @@ fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &
             Some(_) => {}
         }
     }
-    // Cells of another type are cells that changed: a materialized view follows them. A live view
-    // looks at the types itself.
+    // A changed column type counts as changed values, which materialized views follow. Live views
+    // check the types themselves.
     for (columns, reason) in
         [(dropped, "drop column operation"), (renamed, "rename column operation")]
     {
@@ -50,7 +50,7 @@ fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &
 }
 
 impl Binder<'_> {
-    /// Says in each view that follows what a change takes away that it does not any more.
+    /// Marks each view as invalid that can no longer follow its base after this change.
     pub(crate) fn invalidate_followers(&self, change: &mut BoundSchemaChange) -> EngineResult<()> {
         if IncrementalView::all(self.snapshot).next().is_none() {
             return Ok(());
@@ -107,7 +107,8 @@ impl Binder<'_> {
             .values()
             .any(|source| matches!(source, ViewSource::Table { id, .. } if *id == table));
         match reach {
-            // What is put away leaves the rows of a live view as they are.
+            // Truncating the base or dropping its partitions does not change the rows of a live
+            // view.
             Reach::Followers => view.base == table && view.live.is_none(),
             Reach::Readers => reads,
             Reach::Columns(columns) => {

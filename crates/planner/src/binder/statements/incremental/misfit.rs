@@ -1,19 +1,19 @@
-//! Whether a live view still fits its base.
+//! Checks whether a live view still matches its base.
 
 use tidemark_catalog::IncrementalView;
 use tidemark_storage::{Snapshot, TableId};
 use tidemark_types::identifier;
 
-/// Why a view does not fit its base.
+/// Why a view does not match its base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
-    /// Something it reads is not there.
+    /// An object it reads does not exist.
     Missing,
-    /// Something has its name and is another one.
+    /// Another object has its name.
     Differs(String),
 }
 
-/// Why a view that stopped following does not fit its base again; `None` where it does.
+/// Why a stopped view still does not match its base; `None` if it does.
 #[must_use]
 pub(crate) fn misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
     let name = &view.base_name;

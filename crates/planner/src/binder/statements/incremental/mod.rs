@@ -1,6 +1,6 @@
-//! Materialized and live views: one definition, bound, made and changed in one way. What a form
-//! needs to know of its query is its [`ViewShape`]. A refresh itself is the engine's: it asks for
-//! the rows with [`rows`].
+//! Materialized and live views: both forms are defined, bound, created and changed in the same way.
+//! [`ViewShape`] describes the properties of the query that a form needs. The engine executes a
+//! refresh and gets the rows from [`rows`].
 
 mod alter;
 pub(crate) mod buckets;
@@ -23,30 +23,31 @@ use crate::BindContext;
 use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 
-/// What a form of views needs to know of a query to keep its rows current.
+/// Properties of a query that a form of view needs to keep its rows current.
 pub trait ViewShape: Sized {
-    /// The shape of a query over a base table, or why no view can show it.
+    /// The shape of a query over a base table, or why no view can be defined by it.
     fn of(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<Self>;
 
-    /// Whether a column of the query now has a type that the column of the view's table takes.
+    /// Whether a column of the query, with its current type, still fits the column of the view's
+    /// table.
     fn fits(now: SqlType, then: SqlType) -> bool;
 }
 
-/// The rows of a view as its query has them now.
+/// The rows of a view's query.
 #[derive(Debug, Clone)]
 pub struct IncrementalRows<S> {
     /// All rows, in the types and order of the view's table.
     pub plan: LogicalPlan,
-    /// How changes of the base reach its rows.
+    /// How changes of the base affect its rows.
     pub shape: S,
-    /// The base, as the plan reads it.
+    /// The base as read by the plan.
     pub base: Arc<TableSnapshot>,
-    /// What the query names.
+    /// The objects that the query references.
     pub sources: BTreeMap<u32, ViewSource>,
 }
 
-/// The rows of a view's query. `by_names` binds it as if it were made now: what it named may be
-/// gone, and have come again.
+/// Binds a view's query. `by_names` resolves names again as for a new view, because objects may
+/// have been dropped and created again.
 pub(crate) fn rows<S: ViewShape>(
     view: &IncrementalView,
     snapshot: &Arc<Snapshot>,
@@ -88,13 +89,13 @@ fn tree_of(view: &IncrementalView) -> EngineResult<Tree> {
     })
 }
 
-/// The type of the view's column for one of its query.
+/// The type of the view's column for a column of its query.
 fn stored(sql_type: SqlType) -> SqlType {
     if sql_type == SqlType::Null { SqlType::String } else { sql_type }
 }
 
-/// Refuses a query that reads the view's own rows, through other materialized views: each refresh
-/// would cause the next one, for ever.
+/// Rejects a query that reads the view's own rows through other materialized views: each refresh
+/// would trigger the next one endlessly.
 fn refuse_cycle(
     view: &IncrementalView,
     sources: &BTreeMap<u32, ViewSource>,

@@ -1,4 +1,4 @@
-//! When a materialized view is refreshed and how its table is partitioned, as statements say it.
+//! Refresh policy and partitioning of a materialized view, from statements.
 
 use tidemark_ast::{Name, RefreshPolicy};
 use tidemark_catalog::{Every, IncrementalView, RefreshPeriod, RefreshTrigger, ViewForm};
@@ -8,7 +8,7 @@ use tidemark_types::{EngineResult, ErrorCode, PartitionBy, TimestampUnit};
 
 use crate::binder::error;
 
-/// PARTITION BY.
+/// Parses PARTITION BY.
 pub(crate) fn partitioning(unit: &Name, form: ViewForm) -> EngineResult<PartitionBy> {
     match PartitionBy::parse(&unit.text) {
         Some(PartitionBy::None) => Err(error::at(
@@ -25,7 +25,7 @@ pub(crate) fn partitioning(unit: &Name, form: ViewForm) -> EngineResult<Partitio
     }
 }
 
-/// Where nothing is said, by the length of the buckets.
+/// The default partitioning, by bucket size.
 pub(crate) fn usual_partitioning(buckets: &BucketSpec) -> PartitionBy {
     let seconds: u64 = match buckets.unit {
         StepUnit::Nanosecond | StepUnit::Microsecond | StepUnit::Millisecond => 0,
@@ -43,7 +43,7 @@ pub(crate) fn usual_partitioning(buckets: &BucketSpec) -> PartitionBy {
     }
 }
 
-/// REFRESH …, of CREATE and of ALTER.
+/// Applies REFRESH … of CREATE or ALTER.
 pub(crate) fn apply_policy(
     view: &mut IncrementalView,
     policy: &RefreshPolicy,
@@ -88,7 +88,7 @@ pub(crate) fn apply_policy(
     Ok(())
 }
 
-/// `10m`: a count and one of `s m h d w M y`.
+/// `10m`: a count and one of the units `s m h d w M y`.
 pub(crate) fn interval_of(interval: &Name) -> EngineResult<Every> {
     let text = interval.text.as_str();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

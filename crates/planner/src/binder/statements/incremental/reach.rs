@@ -1,5 +1,5 @@
-//! Which queries a live view can keep current: a row for each row of one table, with window
-//! functions that look back in time. How far a change of the table reaches is read from the plan.
+//! Queries that a live view can keep current: one row for each row of a single table, with window
+//! functions that read earlier rows. The plan determines how far a change of the table reaches.
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, ScalarValue};
@@ -19,21 +19,21 @@ use crate::binder::state::relation;
 use crate::binder::statements::incremental::buckets::{column_of, floored, restricted};
 use crate::binder::statements::incremental::{IncrementalRows, ViewShape, stored};
 
-/// How far in time a row of the base reaches into the rows of the view.
+/// How far in time a row of the base affects rows of the view.
 #[derive(Debug, Clone, Default)]
 pub struct LiveReach {
-    /// The longest RANGE, in the unit of the designated timestamp.
+    /// The longest RANGE, in units of the designated timestamp.
     span: i64,
     periods: Vec<Period>,
-    /// Whether something reaches from the first row to the last one.
+    /// Whether an effect reaches from the first row to the last one.
     is_endless: bool,
-    /// Whether there are window functions at all.
+    /// Whether the query has window functions.
     has_windows: bool,
-    /// Whether they all are computed in one pass whose state can be kept.
+    /// Whether all of them are computed in a single pass with a state that can be saved.
     is_one_pass: bool,
 }
 
-/// Periods at whose ends functions begin afresh.
+/// Periods at whose end functions restart.
 #[derive(Debug, Clone)]
 enum Period {
     Days(DayBegin),
@@ -50,25 +50,25 @@ impl Period {
 }
 
 impl LiveReach {
-    /// Whether each row of the view depends on one row of the base.
+    /// Whether each row of the view depends on a single row of the base.
     #[must_use]
     pub fn is_row(&self) -> bool {
         !self.has_windows
     }
 
-    /// Whether the functions' state after the last row is all that later rows need.
+    /// Whether later rows need only the functions' state after the last row.
     #[must_use]
     pub fn is_one_pass(&self) -> bool {
         self.has_windows && self.is_one_pass
     }
 
-    /// Whether a change reaches to the end of the data.
+    /// Whether a change affects all later rows.
     #[must_use]
     pub fn is_endless(&self) -> bool {
         self.is_endless
     }
 
-    /// What bounds it, as lists of repairs name it.
+    /// The kind of bound, as reported for repairs.
     #[must_use]
     pub fn plan(&self) -> &'static str {
         match (self.is_endless, self.span > 0, self.periods.is_empty()) {
@@ -79,7 +79,7 @@ impl LiveReach {
         }
     }
 
-    /// The last instant whose rows depend on rows at this one.
+    /// The last timestamp whose rows depend on rows at this timestamp.
     #[must_use]
     pub fn until(&self, last: i64) -> i64 {
         if self.is_endless {
@@ -89,7 +89,7 @@ impl LiveReach {
         ends.fold(last.saturating_add(self.span), i64::max)
     }
 
-    /// The first instant whose rows those at this one depend on.
+    /// The first timestamp whose rows affect rows at this timestamp.
     #[must_use]
     pub fn since(&self, first: i64) -> i64 {
         if self.is_endless {
@@ -101,7 +101,8 @@ impl LiveReach {
 }
 
 impl IncrementalRows<LiveReach> {
-    /// Those of its rows that lie within ranges of time, computed from the base's rows in others.
+    /// Its rows within the time ranges `shown`, computed from the base's rows within the ranges
+    /// `read`.
     pub fn within(
         &self,
         read: &[TimeRange],
@@ -142,7 +143,7 @@ fn refused_at(message: &str, at: Span) -> EngineError {
 const SIMPLE: &str = "live view select must be a simple scan of a single table with an optional \
                       WHERE";
 
-/// The one SELECT of a live view's query, and the table it reads, looked at as it was written.
+/// The only SELECT of a live view's query and its table, from the syntax tree.
 pub(crate) fn simple_select(tree: &Tree, query: NodeId) -> EngineResult<(&SelectNode, &Name)> {
     let Some(Node::Query { declarations, with, body, order_by, limit }) = tree.get(query) else {
         return Err(refused_at(SIMPLE, tree.span(query)));
@@ -194,7 +195,7 @@ pub(crate) fn simple_select(tree: &Tree, query: NodeId) -> EngineResult<(&Select
     Ok((select, name))
 }
 
-/// Refuses conditions on the designated timestamp: START FROM says where a view begins.
+/// Rejects conditions on the designated timestamp: START FROM defines where a view begins.
 pub(crate) fn refuse_time_filter(
     tree: &Tree,
     select: &SelectNode,
@@ -214,8 +215,7 @@ pub(crate) fn refuse_time_filter(
     Ok(())
 }
 
-/// The place of a call whose value another execution would not have; that of the query where none
-/// is seen.
+/// Position of a call that is not repeatable; that of the query if none is found.
 pub(crate) fn changing_call(tree: &Tree, query: NodeId) -> Span {
     const CLOCKS: &[&str] =
         &["now", "now_ns", "systimestamp", "systimestamp_ns", "sysdate", "today", "yesterday"];
@@ -230,7 +230,7 @@ pub(crate) fn changing_call(tree: &Tree, query: NodeId) -> Span {
     found.unwrap_or_else(|| tree.span(query))
 }
 
-/// The place of a window function of this name; that of the query where it is not seen.
+/// Position of a window function with this name; that of the query if it is not found.
 fn call_of(tree: &Tree, name: &str) -> Span {
     let spans = tree.nodes.iter().zip(&tree.spans);
     let mut calls = spans.filter_map(|(node, span)| match node {
@@ -241,15 +241,15 @@ fn call_of(tree: &Tree, name: &str) -> Span {
     known.or_else(|| calls.next()).map_or_else(|| tree.span(tree.root), |(_, span)| span)
 }
 
-/// What a plan over one table consists of.
+/// The components of a plan over one table.
 #[derive(Default)]
 struct Parts {
     windows: Vec<Expr>,
-    /// The table's designated timestamp, and the nanoseconds of its unit.
+    /// The table's designated timestamp, and the nanoseconds per unit.
     time: Option<(Column, i64)>,
-    /// Whether all windows are computed in one pass.
+    /// Whether all windows are computed in a single pass.
     is_one_pass: bool,
-    /// Whether there is nothing else in it.
+    /// Whether the plan contains nothing else.
     is_simple: bool,
 }
 
@@ -349,7 +349,7 @@ fn is_window(expr: &Expr) -> bool {
     unaliased(expr).1.is_some()
 }
 
-/// A window function and the name of its column.
+/// A window function, and its column name.
 fn unaliased(expr: &Expr) -> (String, Option<&WindowFunction>) {
     match expr {
         Expr::Alias(alias) => match alias.expr.as_ref() {
@@ -361,7 +361,7 @@ fn unaliased(expr: &Expr) -> (String, Option<&WindowFunction>) {
     }
 }
 
-/// The periods that the values of an anchor's expression tell apart, where they follow time.
+/// The periods given by an anchor's expression, if they follow time.
 fn period_of(value: &Expr, time: &Column, nanoseconds: bool) -> Option<Period> {
     let mut value = value;
     loop {
@@ -380,7 +380,7 @@ fn period_of(value: &Expr, time: &Column, nanoseconds: bool) -> Option<Period> {
     (column.name == time.name).then_some(Period::Buckets(BucketSpec { nanoseconds, ..spec }))
 }
 
-/// Refuses what looks at later rows, or at rows in another order than that of time.
+/// Rejects functions that read later rows, or rows in an order other than time.
 fn check_function(function: &WindowFunction, time: &Column) -> Result<(), &'static str> {
     let params = &function.params;
     let ahead = ["percent_rank", "cume_dist", "ntile", "lead", "interpolate", "lttb"];
@@ -412,7 +412,7 @@ fn check_function(function: &WindowFunction, time: &Column) -> Result<(), &'stat
     }
 }
 
-/// Nanoseconds of a RANGE; nothing where rows are counted, or all before are seen.
+/// Nanoseconds of a RANGE; `None` if the frame counts rows or includes all preceding rows.
 fn span_of(function: &WindowFunction) -> Option<i64> {
     let frame = &function.params.window_frame;
     let ignores_frame = matches!(
