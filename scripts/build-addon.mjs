@@ -1,19 +1,19 @@
-// Builds the addon for this machine: the host's build of the workspace, the same that cargo's tests
-// use, so that DataFusion is compiled once. Cross-built binaries come from napi's own command in
-// the release workflow; its loader and declarations are committed (`generate-loader.mjs`).
+// Builds the addon for this machine from the same workspace build as cargo's tests, so that
+// DataFusion is compiled once. The release workflow cross-builds binaries with napi's own command;
+// the loader and declarations are committed (`generate-loader.mjs`).
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { must, root, targetDirectory } from './steps.mjs';
 
-/** Cargo's name of the library per platform. */
+/** Library file name per platform. */
 const LIBRARIES = {
   linux: 'libtidemark_native.so',
   darwin: 'libtidemark_native.dylib',
   win32: 'tidemark_native.dll',
 };
 
-/** The suffix napi's loader looks for. */
+/** The platform suffix that napi's loader expects. */
 export function platformName() {
   const { platform, arch } = process;
   if (platform !== 'linux') {
@@ -27,7 +27,7 @@ export async function buildAddon() {
   await must('cargo', ['build', '--release', '-p', 'tidemark-native']);
   const library = LIBRARIES[process.platform] ?? LIBRARIES.linux;
   const binary = join(root, 'native', `tidemark.${platformName()}.node`);
-  // A new file under the old name: a running server keeps the one it has mapped.
+  // Replaces the file by rename, so that a running server keeps its mapped file.
   copyFileSync(join(targetDirectory, 'release', library), `${binary}.new`);
   renameSync(`${binary}.new`, binary);
 }

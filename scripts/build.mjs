@@ -1,5 +1,5 @@
-// Builds what is missing or out of date: packages, addon, server, console.
-//   node scripts/build.mjs [--skip-install]
+// Builds missing and outdated outputs: packages, addon, server, console.
+//     node scripts/build.mjs [--skip-install]
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { answers, must, root, step } from './steps.mjs';
 
 const build = join(root, 'build');
 
-/** Runs `work` unless the inputs are those of the last time it succeeded. */
+/** Runs `work` unless the inputs are unchanged since its last success. */
 async function whenChanged(name, inputs, outputs, work) {
   const hash = createHash('sha256');
   for (const file of inputs) {
@@ -73,7 +73,7 @@ export async function buildAll({ install = true } = {}) {
   );
   await step('server', async () => {
     await must('npx', ['tsc', '-p', '.']);
-    // In a process of its own: the bundler is a package that was just installed.
+    // Runs in a separate process, because the bundler package was just installed.
     await must(process.execPath, [join(root, 'scripts', 'bundle.mjs')]);
   });
   await step('console', () =>

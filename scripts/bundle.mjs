@@ -1,6 +1,6 @@
-// Bundles the compiled server: build/ts with its packages becomes build/server, a handful of
-// files. Finding and opening two hundred was two thirds of a start.
-//   node scripts/bundle.mjs
+// Bundles the compiled server: build/ts and its packages become build/server, a few files. Opening
+// two hundred files took two thirds of the start time.
+//     node scripts/bundle.mjs
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -11,7 +11,7 @@ import { root } from './steps.mjs';
 const compiled = join(root, 'build', 'ts');
 const out = join(root, 'build', 'server');
 
-/** The embedded library's tables are instances of the caller's own Arrow; the addon is a file. */
+/** Tables of the embedded library are instances of the caller's own Arrow; the addon is a file. */
 const EXTERNAL = ['apache-arrow', '#native'];
 
 export async function bundleServer() {
@@ -20,12 +20,12 @@ export async function bundleServer() {
     input: {
       cli: join(compiled, 'cli.js'),
       index: join(compiled, 'index.js'),
-      // A thread's own program, which the server finds beside itself.
+      // The program of a worker thread, which the server loads from its own folder.
       'hash-worker': join(compiled, 'auth', 'hash-worker.js'),
     },
     platform: 'node',
     external: EXTERNAL,
-    // One package builds a function from text to keep its arity; it knows what it does.
+    // One package intentionally builds a function from a string to preserve its arity.
     checks: { eval: false },
   });
   try {
@@ -34,9 +34,10 @@ export async function bundleServer() {
       dir: out,
       format: 'esm',
       chunkFileNames: '[name].js',
-      // For people who read a trace: `node --enable-source-maps`. A start does not open them.
+      // For readable stack traces with `node --enable-source-maps`. A normal start does not open
+      // them.
       sourcemap: true,
-      // Names and lines stay; comments are only read here, and every start would scan them.
+      // Names and lines are retained; comments would only be scanned at every start.
       comments: false,
       minify: false,
     });
@@ -47,7 +48,7 @@ export async function bundleServer() {
   }
 }
 
-/** The licences of the packages whose code is inside. */
+/** Licences of the bundled packages. */
 function noticesOf(modules) {
   const folders = modules.flatMap(
     (file) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(file)?.[0] ?? [],

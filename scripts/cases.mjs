@@ -1,5 +1,5 @@
-// npm run cases -- [PATH] [--complete]: the SQL cases of test/sql/cases, whose path contains PATH.
-// With --complete what the statements answer now is written into them.
+// npm run cases -- [PATH] [--complete]: runs the SQL cases of test/sql/cases whose path contains
+// PATH. With --complete the current results are written into the cases.
 import { run, TEST_ALL } from './steps.mjs';
 
 const args = [...TEST_ALL, '--quiet', '--test', 'cases', '--', ...process.argv.slice(2)];

@@ -1,6 +1,6 @@
-// What the files that differ from the last commit of the upstream branch touch: lints, packages in
-// Rust and files of tests. A file of tests is touched by what it imports, and by files whose path
-// has words in common with its own: the server that it starts imports everything.
+// Determines lints, Rust packages and test files affected by files that differ from the last
+// upstream commit. A test file is affected through its imports, and through files whose path shares
+// words with its own path, because the server that it starts imports everything.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -8,12 +8,12 @@ import { dirname, join, relative } from 'node:path';
 import { root, script } from './steps.mjs';
 import { nameOfTests, recordedSeconds } from './test-times.mjs';
 
-/** Seconds of recorded time that the chosen files of tests may take together. */
+/** Maximum total of recorded seconds of the selected test files. */
 const BUDGET_SECONDS = 360;
-/** A file of which no time is recorded. */
+/** Assumed seconds of a test file without a recorded time. */
 const UNKNOWN_SECONDS = 3;
 const TESTS = join(root, 'build', 'test');
-/** Words of paths that say nothing of what a file is about. */
+/** Path words without information about the subject. */
 const PLAIN = new Set(
   'ts test tests src crates build console index main mod lib js rs tsx'.split(' '),
 );
@@ -27,7 +27,7 @@ function git(...args) {
   });
 }
 
-/** The newest commit that others have; without an upstream the last one. */
+/** The newest upstream commit; without an upstream the last commit. */
 function base() {
   try {
     return git('merge-base', 'HEAD', '@{upstream}').trim();
@@ -54,7 +54,7 @@ function testFiles() {
     .map((name) => join(TESTS, name));
 }
 
-/** All that a compiled file imports, itself first. */
+/** All transitive imports of a compiled file, itself first. */
 function closure(file, known) {
   const seen = new Set([file]);
   for (const one of seen) {
@@ -78,7 +78,7 @@ function words(path) {
   );
 }
 
-/** Where the compiled form of a source lies. */
+/** The compiled path of a source file. */
 function compiled(path) {
   const console = path.replace(
     /^ts\/console\/(?:src|test)\//,
@@ -87,7 +87,7 @@ function compiled(path) {
   return join(root, 'build', console.replace(/\.tsx?$/, '.js'));
 }
 
-/** Files of tests with how much they have to do with what was changed, the most first. */
+/** Affected test files with their relevance, most relevant first. */
 function touched(changes) {
   const built = new Set(changes.map(compiled));
   const topics = changes.filter((path) => /^(?:ts|test|crates|native)\//.test(path)).map(words);
@@ -103,7 +103,7 @@ function touched(changes) {
   return rated.filter(({ weight }) => weight > 0).sort((one, other) => other.weight - one.weight);
 }
 
-/** Takes files of tests while their recorded seconds fit. */
+/** Selects test files while their recorded seconds fit the budget. */
 function withinBudget(rated) {
   const recorded = recordedSeconds('ts');
   const [taken, left] = [[], []];

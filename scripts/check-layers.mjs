@@ -1,6 +1,6 @@
-// Who may import whom: the table of docs/architecture.md, proved. Rust crates by
-// `cargo metadata`, TypeScript folders by dependency-cruiser (.dependency-cruiser.mjs), folders
-// inside a crate by rust-folders.mjs.
+// Verifies the table of allowed imports in docs/architecture.md. Rust crates are checked with
+// `cargo metadata`, TypeScript folders with dependency-cruiser (.dependency-cruiser.mjs), folders
+// inside a crate with rust-folders.mjs.
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '..');
 const ARROW = ['arrow', 'arrow-array', 'arrow-buffer', 'arrow-data', 'arrow-schema'];
 const DATAFUSION = ['datafusion', 'datafusion-expr'];
 
-/** Crate → crates of ours it may use. */
+/** Crate → own crates that it may use. */
 const CRATES = {
   types: [],
   ast: [],

@@ -1,4 +1,4 @@
-// Writes docs/configuration.md from the registry of keys; run it after `npx tsc -p .`.
+// Writes docs/configuration.md from the key registry; run it after `npx tsc -p .`.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,11 +1,11 @@
-// What must fall and never rise, counted: `tidy` prints it, and fails where a count is above its
-// ceiling in `ceilings.json`. `node scripts/tidy.mjs --lower` writes what was reached.
+// Counts of things that must not increase. `tidy` prints them and fails when one exceeds its limit
+// in `ceilings.json`. `node scripts/tidy.mjs --lower` stores the current counts.
 import { circles } from './rust-modules.mjs';
 import { unclearWords } from './words.mjs';
 
-/** Decisions are records and not rewritten; the words of generated files are their sources'. */
+/** Decision records are not rewritten; generated files take their words from their sources. */
 const NOT_READ = /^docs\/decisions\/|\.generated\./;
-/** Folders whose words are clear: one more is a problem by its line. */
+/** Folders without unclear words: every new one is reported with its line. */
 const CLEAR = /^(ts|docs|scripts)\/|^[\w.-]+$/;
 
 /** @param {Map<string, string>} texts file → text, of every file that is read */
@@ -31,12 +31,12 @@ export function counts(texts, statementPatterns) {
 }
 
 const PLAN_NODES = /\b(?:ExecutionPlan|UserDefinedLogicalNode|PlanNode)\b/;
-/** `is::<FillExec>()` and the like. */
+/** Matches `is::<FillExec>()` and similar tests. */
 const NAMED_TEST = /\b(?:downcast(?:_ref|_mut)?|is)::<(?:\w+::)*\w*(?:Exec|Node|Plan|Scan)>\(/g;
-/** `downcast_ref()`, whose type is that of what takes the result, and `is::<Self>()`. */
+/** Matches `downcast_ref()` with an inferred type, and `is::<Self>()`. */
 const UNNAMED_TEST = /\.(?:downcast(?:_ref|_mut)?(?:::<Self>)?|is::<Self>)\(\)/g;
 
-/** Tests of what kind a node of a plan is, outside of Rust's own tests. */
+/** Type tests on plan nodes, outside of Rust's own tests. */
 function typeTests(texts) {
   return [...texts]
     .filter(([file]) => /^crates\/\w+\/src\/.*\.rs$/.test(file))
@@ -47,7 +47,9 @@ function typeTests(texts) {
     ]).length;
 }
 
-/** A run of the suite judges the change at hand: seeds are 1, or what SEED says. */
+/**
+ * Seeds that vary by run. The suite tests the current change, so seeds are 1 or taken from SEED.
+ */
 function lucky(texts) {
   const chances = [
     [/^(crates|native)\/.*\.rs$/, /\brand::(?:random|rng)\b/g],
@@ -58,14 +60,14 @@ function lucky(texts) {
   ).length;
 }
 
-/** Types of TypeScript that say again what a type of the border says in Rust. */
+/** TypeScript types that duplicate a Rust type of the native interface. */
 function twins(texts) {
   const names = (folder, pattern) =>
     [...texts]
       .filter(([file]) => folder.test(file) && !file.includes('.generated.'))
       .flatMap(([, text]) => [...text.matchAll(pattern)].map(([, name]) => name));
   const rust = new Set(names(/^crates\/(border|ast|types)\//, /^pub (?:struct|enum) (\w+)/gm));
-  // One that is made from the generated type says nothing again.
+  // A type derived from the generated type is not a duplicate.
   const own = /^export (?:interface|type) (\w+)(?![^;{]*\bborder\.)/gm;
   return names(/^ts\/(engine|border)\//, own).filter((name) => rust.has(name));
 }

@@ -1,18 +1,18 @@
-// Exports that no other module imports, and modules that nothing reaches, of all TypeScript.
-// Reads imports and exports alone (no types), so it takes a second; `tidy` reports what it finds.
+// Finds exports that no other module imports and unreachable modules, in all TypeScript. It reads
+// only imports and exports (no types), so it takes a second; `tidy` reports the findings.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 import ts from 'typescript';
 
-/** Programs by themselves: nothing imports them. Others are named by a script or a document. */
+/** Entry points that nothing imports. Other programs are named by a script or a document. */
 const ENTRIES = /^(ts\/(index|cli)\.ts|ts\/console\/src\/(main\.tsx|dom\.ts))$/;
 const TEST = /^(test|ts\/console\/test)\//;
 
 /**
  * @param {string} root
  * @param {string[]} files all files of the repository
- * @returns exports and modules that only their own tests use, or nothing
+ * @returns exports and modules that are unused, or used only by their own tests
  */
 export function deadCode(root, files) {
   const modules = new Map();
@@ -40,7 +40,7 @@ export function deadCode(root, files) {
     }
     for (const [name, line] of module.exports) {
       const users = ['*', name].flatMap((each) => used.get(file)?.get(each) ?? []);
-      // What its own module uses as well is exported for its unit test.
+      // A name that its own module also uses is exported for its unit test.
       const isTested = users.length > 0 && (TEST.test(file) || module.mentions.get(name) > 1);
       if (users.every((user) => TEST.test(user)) && !isTested && !isNamed(file, name)) {
         found.exports.push(`${file}:${line} ${name}`);
@@ -50,7 +50,7 @@ export function deadCode(root, files) {
   return found;
 }
 
-/** Notes a use, and follows it where the module only hands the name on. */
+/** Records a use, and follows it through re-exports. */
 function use(modules, used, user, file, name) {
   if (file === undefined) {
     return;
@@ -143,7 +143,7 @@ function namesOf(statement) {
 }
 
 /**
- * `space.name` of a namespace import, `import('…')` in types and at run time, and modules that are
+ * Collects `space.name` of namespace imports, `import('…')` in types and at run time, and modules
  * started as programs: `new URL('…', import.meta.url)`.
  */
 function readExpressions(source, { uses, mentions }, spaces) {
@@ -187,7 +187,7 @@ function isAddress(node) {
   );
 }
 
-/** Programs that scripts, packages or documents run by their path; what scripts load by name. */
+/** Programs that scripts, packages or documents run by path, and names that scripts load. */
 function namesOfPrograms(root, files) {
   const read = (pattern) =>
     files

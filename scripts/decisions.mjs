@@ -1,4 +1,4 @@
-// The index of the decision records, from what each says of itself at its top: status, date, area.
+// The index of the decision records, from the header of each one: status, date, area.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -13,7 +13,7 @@ how a thing works now is on the page of its area. A record that another one repl
 so. Numbers are not used twice. This page is generated from the records (\`npm run generate\`).
 `;
 
-/** The records in the order of their numbers; throws where one does not say all of its fields. */
+/** Returns the records in numeric order; throws when one lacks a header field. */
 export function decisions() {
   const names = readdirSync(FOLDER).filter((name) => /^\d{4}-.*\.md$/.test(name));
   return names.sort().map((name) => {
@@ -29,7 +29,7 @@ export function decisions() {
   });
 }
 
-/** The page, an area after the other. */
+/** Returns the page, one area after another. */
 export function decisionsDocument() {
   const records = decisions();
   const areas = [...new Set(records.map(({ area }) => area))].sort();

@@ -19,7 +19,7 @@ import { decisionsDocument } from './decisions.mjs';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const isCheck = process.argv.includes('--check');
 
-/** Runs the tests that render Rust types in TypeScript, and returns the texts by their names. */
+/** Runs the tests that render Rust types as TypeScript, and returns the sources by name. */
 function renderTypes() {
   const folder = mkdtempSync(path.join(tmpdir(), 'tidemark-generate-'));
   const crates = ['ast', 'border', 'types'].flatMap((name) => ['-p', `tidemark-${name}`]);
@@ -43,7 +43,7 @@ function renderTypes() {
   }
 }
 
-/** What crosses the border is not changed on either side. */
+/** Values that cross the native interface are read-only on both sides. */
 function readOnly(types) {
   return types.replaceAll(/(?<=[{,] |\*\/\n)(?="?\w+"?\??: )/g, 'readonly ');
 }
@@ -67,7 +67,7 @@ async function renderLlms() {
 
 const CASES = 'crates/planner/tests/data/cases.json';
 
-/** The statements of the binder's test cases with their trees, a line each. */
+/** Returns the statements of the binder's test cases with their trees, one per line. */
 async function renderTrees() {
   const { parse } = await built('build/ts/sql/index.js', CASES);
   const { setup, cases } = JSON.parse(readFileSync(path.join(root, CASES), 'utf8'));
@@ -76,7 +76,10 @@ async function renderTrees() {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** The parser as one script, which the runner of `test/sql/cases` interprets without Node.js. */
+/**
+ * Returns the parser as a single script, which the runner of `test/sql/cases` interprets without
+ * Node.js.
+ */
 async function renderParser() {
   const input = path.join(root, 'build/ts/sql/index.js');
   const bundle = await rolldown({ cwd: root, input, platform: 'neutral' });
@@ -85,7 +88,10 @@ async function renderParser() {
   return `${output[0].code.trim()}\n`;
 }
 
-/** Writes a file when it differs, or says so with `--check`; without a parser as it is. */
+/**
+ * Writes a changed file, or reports it with `--check`. Without a prettier parser the text is not
+ * formatted.
+ */
 async function settle(name, parser, text, source) {
   const target = path.join(root, name);
   const options = (await resolveConfig(target)) ?? {};
@@ -124,7 +130,7 @@ await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(),
 await settle('docs/decisions/README.md', null, decisionsDocument(), 'the decision records');
 const PARSER = 'crates/engine/tests/cases/parser.generated.js';
 await settle(PARSER, null, await renderParser(), 'ts/sql');
-// Its test checks it, with the addon that it needs.
+// With `--check` its own test checks it, because that needs the addon.
 if (!isCheck) {
   const { functionsDocument } = await built(
     'build/test/sql/functions/document.js',

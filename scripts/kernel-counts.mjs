@@ -1,6 +1,6 @@
-// npm run kernel-counts [-- --update]: instructions of each kernel of crates/testkit/src/kernels,
-// counted by callgrind, beside those of scripts/kernel-counts.json. A time says little on a shared
-// machine; a count is the same at each run.
+// npm run kernel-counts [-- --update]: counts the instructions of each kernel in
+// crates/testkit/src/kernels with callgrind and compares them with scripts/kernel-counts.json.
+// Times are unreliable on a shared machine; counts are equal in every run.
 //
 // Ends with `N passed, N failed, N skipped`.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,26 +10,26 @@ import { join } from 'node:path';
 import { answers, must, root, run, targetDirectory } from './steps.mjs';
 
 const BASELINE = join(root, 'scripts', 'kernel-counts.json');
-/** How far a count may be from what it was, as a share: another libc copies in other steps. */
+/** Allowed relative difference: another libc may copy in different steps. */
 const TOLERANCE = 0.05;
-/** The function of crates/testkit/src/bin/kernel-counts.rs between whose ends is counted. */
+/** The function in crates/testkit/src/bin/kernel-counts.rs whose instructions are counted. */
 const COUNTED = 'kernel_counts::counted';
 
-/** Why nothing can be counted here, or undefined. */
+/** Returns why counting is impossible here, or undefined. */
 async function obstacle() {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     return 'the counts are those of Linux on x86-64';
   }
-  // Valgrind knows no AVX-512, so that kernels choose AVX2 on each processor that has it.
+  // Valgrind does not support AVX-512, so kernels choose AVX2 on every processor that has it.
   if (!/^flags\b.*\bavx2\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'))) {
     return 'this processor has no AVX2, which the counts are of';
   }
   return (await answers('valgrind')) ? undefined : 'valgrind is not installed';
 }
 
-/** Instructions per row of each entry, in their order. */
+/** Returns instructions per row of each entry, in list order. */
 async function measure() {
-  // With the whole workspace, as the tests: a package alone would compile its dependencies again.
+  // Builds the whole workspace, because a single package would compile its dependencies again.
   const name = 'kernel-counts';
   await must('cargo', ['build', '--release', '--workspace', '--bin', name]);
   const folder = mkdtempSync(join(tmpdir(), 'kernel-counts-'));
@@ -43,7 +43,7 @@ async function measure() {
         `--dump-after=${COUNTED}`,
         join(targetDirectory, 'release', name),
       ],
-      // Allocations that never give memory back take the same steps each time.
+      // Allocations that never return memory take the same steps in every run.
       { quiet: true, env: { MALLOC_ARENA_MAX: '1' } },
     );
     const entries = [...output.matchAll(/^(\d+)\t(.+)$/gm)];
@@ -63,7 +63,7 @@ async function measure() {
 
 const numberOf = (file) => Number(file.split('.').at(-1));
 
-/** The instructions of one dump. */
+/** Returns the instruction count of one dump. */
 function totalOf(dump) {
   const total = /^(?:totals|summary): (\d+)/m.exec(dump)?.[1];
   if (total === undefined) {
@@ -74,7 +74,7 @@ function totalOf(dump) {
 
 const round = (value) => Number(value.toPrecision(4));
 
-/** What is wrong with counts per row beside those of the baseline, a line for each entry. */
+/** Compares counts per row with the baseline and returns one line per problem. */
 export function compare(baseline, counts) {
   const problems = [];
   for (const [name, now] of counts) {

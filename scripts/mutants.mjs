@@ -1,9 +1,9 @@
-// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: changes one place of the
-// commit, log, manifest or recovery code at a time, in a copy, and counts how many of N changes
-// the tests and harnesses notice. A change that does not compile is not counted.
+// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: changes one line of the commit,
+// log, manifest or recovery code at a time, in a copy. Counts how many of N mutants the tests and
+// harnesses detect. Mutants that do not compile are not counted.
 //
-// In the copy all of storage's tests and the harnesses become one program, since compiling and
-// linking a dozen takes longer than running them.
+// In the copy all storage tests and the harnesses become one program, because compiling and linking
+// a dozen programs takes longer than running them.
 import { spawn } from 'node:child_process';
 import {
   appendFileSync,
@@ -23,7 +23,7 @@ import { root, run, targetDirectory } from './steps.mjs';
 import { FILES, source, testsOf } from './storage-proof.mjs';
 
 const GOAL_PERCENT = 90;
-/** The harnesses as tests, each with a part of its quick tier. */
+/** The harnesses as tests, each with a fraction of its quick tier. */
 const HARNESS_TESTS = `
 mod harness {
     use tidemark_testkit::{bit_rot, crash, damage, faults};
@@ -51,15 +51,15 @@ mod harness {
     }
 }
 `;
-/** Sooner compiled; dependencies are those that are compiled already. */
+/** Compiles faster, with the dependencies that are already compiled. */
 const QUICK_BUILD = ['storage', 'testkit'].flatMap((name) => [
   '--config',
   `profile.release.package.tidemark-${name}.opt-level=1`,
 ]);
-/** What a program may take, as a multiple of what it takes without a change. */
+/** Time limit as a multiple of the unmutated run time. */
 const HANG_FACTOR = 8;
 
-/** What is replaced by what: comparisons turned, borders moved, steps left out. */
+/** Replacements: inverted comparisons, shifted bounds, removed steps. */
 const OPERATORS = [
   [/ == /g, ' != '],
   [/ != /g, ' == '],
@@ -78,7 +78,7 @@ const OPERATORS = [
   [/\bif !/g, 'if '],
   [/= true;/g, '= false;'],
   [/= false;/g, '= true;'],
-  // A step of the protocol that is not taken.
+  // Removes a step of the protocol.
   [/^ +[a-z][\w.:&*]*\([^;=]*\)\??;$/g, ''],
 ];
 
@@ -116,7 +116,7 @@ for (const name of [
 }
 oneProgram();
 
-/** Moves storage's tests into a test of the testkit, beside the harnesses. */
+/** Moves the storage tests into one testkit test, beside the harnesses. */
 function oneProgram() {
   const names = testsOf('storage');
   const [from, to] = ['storage', 'testkit'].map((name) => join(copy, 'crates', name, 'tests'));
@@ -139,9 +139,9 @@ function oneProgram() {
 
 const env = { SEED: '1', CARGO_INCREMENTAL: '1' };
 
-/** The program, or `null` and what the compiler said. */
+/** Returns the program, or `null` with the compiler output. */
 async function build() {
-  // The whole workspace's choice of features: its dependencies are compiled already.
+  // Uses the feature selection of the whole workspace, whose dependencies are already compiled.
   const args = ['test', '--no-run', '--release', '--message-format=json', ...QUICK_BUILD];
   const what = ['--workspace', '--exclude', 'tidemark-native', '--test', 'proof'];
   const { code, output } = await run('cargo', [...args, ...what], { quiet: true, env, cwd: copy });
@@ -149,10 +149,13 @@ async function build() {
   return { program: code === 0 ? program : null, output };
 }
 
-/** Seconds that the tests and the harnesses may take. */
+/** Time limits of the tests and of the harnesses, in seconds. */
 const limits = [600, 600];
 
-/** The first test that fails, which ends the program, or how else it ended; nothing if well. */
+/**
+ * Returns the first failing test, which ends the program, or another reason for its end; nothing on
+ * success.
+ */
 function firstFailure(program, filter, seconds) {
   const cwd = join(copy, 'crates', 'testkit');
   const options = { cwd, env: { ...process.env, ...env }, timeout: seconds * 1000 };
@@ -173,7 +176,7 @@ function firstFailure(program, filter, seconds) {
   });
 }
 
-/** `killed`, `alive`, or `unviable` when it does not compile. */
+/** Returns `killed`, `alive`, or `unviable` when it does not compile. */
 async function trial() {
   const { program, output } = await build();
   if (program === null) {
@@ -192,7 +195,7 @@ async function trial() {
   return { outcome: 'alive', by: 'nothing', times };
 }
 
-/** Every change of one place that the operators make. */
+/** All mutants: each operator applied to each matching line. */
 const places = FILES.flatMap((path) =>
   source(path)
     .split('\n')

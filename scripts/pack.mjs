@@ -1,6 +1,6 @@
-// Makes the npm packages from what is built: the main one, and one per platform whose addon is
-// there. The main package names exactly those as optional dependencies.
-//   node scripts/pack.mjs OUT_DIR [--addons DIR]     DIR: where *.node files lie (default native)
+// Creates the npm packages from the build: the main package, and one per platform with a built
+// addon. The main package lists exactly those as optional dependencies.
+//     node scripts/pack.mjs OUT_DIR [--addons DIR]     DIR: folder of *.node files (default native)
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
@@ -43,7 +43,7 @@ try {
   rmSync(staging, { recursive: true, force: true });
 }
 
-/** Template and addon side by side; nothing for a platform that was not built. */
+/** Stages template and addon; skips a platform that was not built. */
 function stagePlatform(platform) {
   const manifest = readJson(join(templates, platform, 'package.json'));
   const addon = [
@@ -59,7 +59,7 @@ function stagePlatform(platform) {
   return [manifest];
 }
 
-/** The files that package.json lists, and a manifest without what only a clone needs. */
+/** Stages the files listed in package.json, and a manifest without development entries. */
 function stageMain(platforms) {
   const manifest = readJson(join(root, 'package.json'));
   for (const key of ['devDependencies', 'workspaces', 'scripts', 'ava']) {

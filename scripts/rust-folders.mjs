@@ -1,19 +1,19 @@
-// The order of the folders inside a crate: a file names nothing of a folder above its own, and
-// calls no method that such a folder adds to the `type` of the order. Methods need no import, so no
-// circle of imports shows them.
+// Checks the order of folders inside a crate. A file may not name a folder above its own, nor call
+// a method that such a folder adds to the `type` of the order. Methods need no import, so import
+// cycles do not reveal these calls.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { codeOf, imports } from './rust-modules.mjs';
 
 /**
- * From the bottom up. `isWhole`: every module of the root has a place. `receivers`: as values of
- * the type are called.
+ * Orders from the bottom up. `isWhole`: every module of the root must be listed. `receivers`: names
+ * of variables of the type in method calls.
  */
 const ORDERS = [
   {
     root: 'crates/planner/src/binder',
-    // `state` has `Queries`, by which the folders below `clauses` bind queries.
+    // `state` contains `Queries`, with which the folders below `clauses` bind queries.
     folders: ['state', 'catalog', 'expressions', 'sources', 'clauses', 'statements'],
     type: 'Binder',
     receivers: ['self', 'Self', 'binder', 'Binder', 'inner'],
@@ -80,7 +80,7 @@ function textsOf(root, folder) {
   return new Map(rust.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 }
 
-/** The place of a file's folder; -1 where it has none. */
+/** Level of a file's folder; -1 when it is not listed. */
 function levelOf(file, { root, folders }) {
   const [folder = ''] = file.startsWith(`${root}/`) ? file.slice(root.length + 1).split('/') : [];
   return folders.indexOf(folder.replace(/\.rs$/, ''));
@@ -90,7 +90,7 @@ function isEntry(file) {
   return file.endsWith('/src/lib.rs');
 }
 
-/** The methods that a file adds to a type. */
+/** Methods that a file adds to a type. */
 function methodsOf(code, type) {
   const block = new RegExp(`^impl(?:<[^>]*>)? ${type}(?:<[^>]*>)? \\{\\n([^]*?)^\\}`, 'gm');
   return [...code.matchAll(block)].flatMap(([, body]) =>

@@ -1,12 +1,12 @@
-// The modules of the Rust crates, who names whom inside a crate, and the circles among them.
-// Reads `use` and paths in the text: `crate::`, `super::`, `self::`, those that begin with a child
-// (`span::Span` beside `mod span;`), and what a module hands on.
+// The modules of the Rust crates, the references between modules of a crate, and their cycles.
+// Reads `use` items and paths in the source: `crate::`, `super::`, `self::`, paths that start with
+// a child module (`span::Span` beside `mod span;`), and re-exports.
 import { posix } from 'node:path';
 
 /**
  * @param {Map<string, string>} texts file → text, of all crates
- * @returns files of each circle of imports, the largest first; a parent that only declares and
- * hands on its children belongs to none
+ * @returns files of each import cycle, largest first; a parent that only declares and re-exports
+ *   its children is not part of one
  */
 export function circles(texts) {
   return components(imports(texts))
@@ -16,7 +16,7 @@ export function circles(texts) {
 
 /**
  * @param {Map<string, string>} texts file → text, of whole crates
- * @returns {Map<string, Set<string>>} file → files that it names
+ * @returns {Map<string, Set<string>>} file → files that it references
  */
 export function imports(texts) {
   const files = [...texts.keys()].filter((file) => /^crates\/\w+\/src\/.*\.rs$/.test(file));
@@ -24,7 +24,7 @@ export function imports(texts) {
   return new Map(files.map((file) => [file, edgesOf(file, code)]));
 }
 
-/** Without comments, texts and the tests at the end. */
+/** Removes comments, strings and the tests at the end. */
 export function codeOf(text) {
   return text
     .replace(/\n#\[cfg\(test\)\]\nmod tests? \{[^]*$/, '\n')
@@ -43,7 +43,7 @@ function edgesOf(file, code) {
   return found;
 }
 
-/** Every path of the crate that is named, groups taken apart. */
+/** All paths of the crate in a source, with groups expanded. */
 function pathsOf(text) {
   const children = [...text.matchAll(/\bmod (\w+);/g)].map(([, name]) => name);
   const paths = [];
@@ -53,7 +53,7 @@ function pathsOf(text) {
   );
   for (const match of text.matchAll(start)) {
     const line = text.slice(text.lastIndexOf('\n', match.index) + 1, match.index);
-    // A parent's `pub use self::…` hands on: no use of its own.
+    // `pub use self::…` of a parent is a re-export, not a use.
     if (children.length === 0 || !/^\s*pub(\([\w: ]+\))? use $/.test(line)) {
       const isChild = children.includes(match[0].slice(0, -'::'.length));
       const found = expand(text, match.index);
@@ -63,7 +63,7 @@ function pathsOf(text) {
   return paths;
 }
 
-/** The paths that begin at `index`: `a::{b, c::{d}}` are three. */
+/** Returns the paths that begin at `index`: `a::{b, c::{d}}` gives three. */
 function expand(text, index) {
   const [head] = /^(?:\w+::)*\w*/.exec(text.slice(index));
   const parts = head.split('::').filter((part) => part !== '');
@@ -97,7 +97,7 @@ function endOf(text, start) {
   return text.length;
 }
 
-/** The file that holds what a path names: as deep as modules go, and through what they hand on. */
+/** Returns the file that a path refers to, following modules and re-exports. */
 function resolve(file, path, code) {
   const source = /^crates\/\w+\/src/.exec(file)[0];
   const inside = moduleOf(file, source);
@@ -132,7 +132,7 @@ function descend(source, module, parts, code, depth) {
 
 const handedOnCache = new Map();
 
-/** Name → path, of `pub use` in a module. */
+/** Maps names to paths of the `pub use` items of a module. */
 function handedOn(text) {
   const known = handedOnCache.get(text);
   if (known !== undefined) {

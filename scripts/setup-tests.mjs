@@ -1,11 +1,11 @@
-// Installs what the tests need beside the two commands' own requirements. What a machine cannot
-// have is named, and the tests that need it say that they were skipped.
+// Installs what the tests need beyond the requirements of the two main commands. Packages that
+// cannot be installed are listed, and the tests that need them report that they were skipped.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { answers, root, run, toolsDirectory } from './steps.mjs';
 
-/** Packages, by the module that tells whether one is there. */
+/** Packages by the module whose presence is checked. */
 const PYTHON_PACKAGES = {
   psycopg: 'psycopg[binary]',
   psycopg2: 'psycopg2-binary',
@@ -22,13 +22,13 @@ const PYTHON_PACKAGES = {
   peewee: 'peewee',
   alembic: 'alembic==1.20.1',
   pyodbc: 'pyodbc',
-  // Which names a module of its own that it needs and does not ask for.
+  // Another package depends on it without declaring it.
   packaging: 'packaging',
   ibis: 'ibis-framework[postgres]==12.0.0',
   questdb: 'questdb==6.0.0',
   influxdb_client: 'influxdb-client==1.50.0',
 };
-/** In an environment of its own: it wants other versions of what it shares. */
+/** In a separate environment, because it requires different versions of shared packages. */
 const DBT_PACKAGES = ['dbt-core==1.10.15', 'dbt-postgres==1.10.0'];
 const NODE_PACKAGES = {
   postgres: '3.4.9',
@@ -44,13 +44,13 @@ const NODE_PACKAGES = {
   'drizzle-kit': '0.31.11',
   '@questdb/nodejs-client': '4.2.0',
 };
-/** Jars, by their names here. */
+/** Maven artifacts by their local names. */
 const JARS = {
   postgresql: 'org.postgresql:postgresql:42.7.4',
   'questdb-client': 'org.questdb:questdb-client:1.0.1',
   'slf4j-api': 'org.slf4j:slf4j-api:2.0.17',
 };
-/** Clients in Rust: folders of test/clients, each with its programs. */
+/** Rust clients: folders of test/clients with their programs. */
 const RUST_CLIENTS = {
   'tokio-postgres': ['tokio-postgres-client'],
   sqlx: ['sqlx-client'],
@@ -63,7 +63,7 @@ function skipped(what, why) {
   console.log(`   SKIPPED ${what}: ${why}`);
 }
 
-/** Packages, each with the command that tells whether it is there, and its arguments. */
+/** Installs packages. Each is listed with the command and arguments that test for its presence. */
 async function aptPackages(packages) {
   const missing = [];
   for (const [name, command, args] of packages) {
@@ -148,7 +148,7 @@ async function actionlint() {
   }
 }
 
-/** Runs a step that brings `what`; prints why it failed. */
+/** Runs an installation step for `what` and prints why it failed. */
 async function bring(what, command, args, options = {}) {
   if (!(await answers(command, ['version'])) && !(await answers(command))) {
     skipped(what, `${command} is not there`);
@@ -160,7 +160,7 @@ async function bring(what, command, args, options = {}) {
   }
 }
 
-/** A package of Maven as `jars/NAME.jar`. */
+/** Downloads a Maven artifact to `jars/NAME.jar`. */
 async function jar(name, artifact) {
   const target = join(toolsDirectory, 'jars', `${name}.jar`);
   if (existsSync(target)) {
@@ -177,7 +177,7 @@ async function jar(name, artifact) {
   }
 }
 
-/** Clients of Node.js, Java, Go and Rust. */
+/** Installs clients of Node.js, Java, Go and Rust. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
   const wanted = Object.entries(NODE_PACKAGES);
@@ -206,7 +206,7 @@ async function clients() {
   }
 }
 
-/** Built apart from the database: with a lock of its own, and a target folder of all of them. */
+/** Built separately from the database, with its own lock file and a shared target folder. */
 async function rustClient(name, programs) {
   const cwd = join(root, 'test', 'clients', name);
   const folder = join(cwd, 'src');
@@ -227,7 +227,7 @@ async function rustClient(name, programs) {
   }
 }
 
-/** When a file was written; 0 where there is none. */
+/** Modification time of a file; 0 when it does not exist. */
 function timeOf(file) {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

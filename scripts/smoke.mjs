@@ -1,5 +1,6 @@
-// Whether the built addon and the bundled server work here: a database is made, asked, closed.
-//   node scripts/smoke.mjs
+// Checks that the built addon and the bundled server work here: creates, queries and closes a
+// database.
+//     node scripts/smoke.mjs
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Shared by the scripts: where things are, and steps whose progress is visible.
+// Shared by the scripts: paths, and steps with visible progress.
 import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -8,14 +8,14 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'tidemark');
 
-/** Folder for compiled Rust; outside the clone, so that a second clone starts warm. */
+/** Folder for compiled Rust; outside the clone, so that a second clone builds incrementally. */
 export const targetDirectory =
   process.env.CARGO_TARGET_DIR ?? process.env.TIDEMARK_TARGET_DIR ?? join(cache, 'target');
 
-/** Folder for what only the tests need: Python drivers, actionlint, the peer's jar. */
+/** Folder for test-only tools: Python drivers, actionlint, the QuestDB jar. */
 export const toolsDirectory = process.env.TIDEMARK_TOOLS_DIR ?? join(cache, 'tools');
 
-/** Environment for every child: one target folder, the tools on the path. */
+/** Environment for every child process: one target folder, and the tools on the path. */
 export function childEnvironment(extra = {}) {
   const path = [join(toolsDirectory, 'bin'), join(toolsDirectory, 'venv', 'bin')];
   return {
@@ -27,8 +27,8 @@ export function childEnvironment(extra = {}) {
 }
 
 /**
- * Runs a command, its output passed through; resolves to its exit code and, with `capture`, to
- * its output as well.
+ * Runs a command with its output passed through. Resolves to its exit code and, with `capture`,
+ * also its output.
  */
 export function run(command, args, options = {}) {
   const { capture = false, env = {}, cwd = root, quiet = false } = options;
@@ -58,7 +58,7 @@ export function run(command, args, options = {}) {
   });
 }
 
-/** Whether a command exists and answers. */
+/** Whether a command exists and runs. */
 export async function answers(command, args = ['--version']) {
   try {
     return (await run(command, args, { quiet: true })).code === 0;
@@ -68,17 +68,17 @@ export async function answers(command, args = ['--version']) {
 }
 
 /**
- * The arguments of cargo for all tests in Rust. A package alone would compile its
- * dependencies once more, with other features.
+ * Cargo arguments for all Rust tests. A single package would compile its dependencies again, with
+ * different features.
  */
 export const TEST_ALL = ['test', '--release', '--workspace', '--exclude', 'tidemark-native'];
 
-/** The command of a script of this folder, and its arguments. */
+/** The command for a script in this folder, with its arguments. */
 export function script(name, ...args) {
   return [process.execPath, [join(root, 'scripts', `${name}.mjs`), ...args]];
 }
 
-/** Announces a step, runs it, tells how long it took. */
+/** Announces a step, runs it and prints its duration. */
 export async function step(title, work) {
   const started = Date.now();
   console.log(`\n== ${title}`);
@@ -87,7 +87,7 @@ export async function step(title, work) {
   return result;
 }
 
-/** Like `run`, but a failure ends the script with one clear line. */
+/** Like `run`, but a failure ends the script with a single clear line. */
 export async function must(command, args, options) {
   let code;
   try {

@@ -1,5 +1,5 @@
-// What `coverage` and `mutants` share: the code that decides whether a row is lost, and the tests
-// and harnesses that watch it.
+// Shared by `coverage` and `mutants`: the code that could lose rows, and the tests and harnesses
+// that check it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
@@ -24,7 +24,7 @@ export const FILES = [
   'storage',
 ].map((name) => join('crates', 'storage', 'src', `${name}.rs`));
 
-/** A file without its unit tests. */
+/** Returns a file without its unit tests. */
 export function source(path) {
   return readFileSync(join(root, path), 'utf8').split('#[cfg(test)]')[0];
 }
@@ -38,11 +38,11 @@ export function testsOf(name) {
 }
 
 /**
- * Builds the tests and, with them, the harnesses. Resolves to the programs, or to `null` and
- * what the compiler said.
+ * Builds the tests and the harnesses. Resolves to the programs, or to `null` with the compiler
+ * output.
  *
- * The whole workspace is named, so that its choice of features is the usual one and no
- * dependency is compiled again; tidemark-wire is not, because a test of it has the same name.
+ * Builds the whole workspace, so that its feature selection is the usual one and no dependency is
+ * recompiled. tidemark-wire is excluded, because it has a test with the same name.
  */
 export async function buildPrograms(env) {
   const names = PACKAGES.flatMap((name) => testsOf(name).map((test) => ['--test', test]));
@@ -67,7 +67,7 @@ export async function buildPrograms(env) {
   return { programs: built, output };
 }
 
-/** The programs with their arguments, those that fail soonest first. */
+/** The programs with their arguments, fastest to fail first. */
 export function plan(programs, harnesses) {
   const tests = programs.filter(({ isTest, cwd }) => isTest && cwd.endsWith('storage'));
   const others = harnesses.flatMap(([name, ...args]) => {

@@ -1,5 +1,5 @@
-// Loaded by each worker of ava: leaves in a file of `npm test` how long its tests took, from the
-// start of the process to its end.
+// Loaded by each ava worker: appends the duration of its tests, from the start of the process to
+// its end, to a file of `npm test`.
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

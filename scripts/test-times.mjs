@@ -1,6 +1,6 @@
-// How long the suites and their files take. A run of all tests writes build/test-times.json;
-// test/times.json is the record that growth is measured against:
-//   node scripts/test-times.mjs      makes the last run the record
+// Durations of the suites and their files. A run of all tests writes build/test-times.json;
+// test/times.json is the baseline for detecting growth:
+//     node scripts/test-times.mjs      stores the last run as the baseline
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -8,16 +8,16 @@ import { root } from './steps.mjs';
 
 const RECORD = join(root, 'test', 'times.json');
 const LAST_RUN = join(root, 'build', 'test-times.json');
-/** Growth that is reported: by this factor, and by so many seconds. */
+/** Reported growth: by at least this factor and this number of seconds. */
 const GROWN_FACTOR = 1.3;
 const GROWN_SECONDS = 10;
 
-/** What a compiled file of tests is called in the record: `browser/follow`. */
+/** Name of a compiled test file in the baseline: `browser/follow`. */
 export function nameOfTests(file) {
   return file.replace(/^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g, '');
 }
 
-/** Seconds by file of one suite, as recorded. */
+/** Recorded seconds per file of one suite. */
 export function recordedSeconds(suite) {
   return new Map(Object.entries(read(RECORD)[suite]?.files ?? {}));
 }
@@ -26,7 +26,7 @@ function read(file) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
 }
 
-/** The seconds of one run: of each suite, and of each of its files. */
+/** Seconds of one run, per suite and per file. */
 export class TestTimes {
   #suites = {};
 
@@ -42,13 +42,13 @@ export class TestTimes {
     return (this.#suites[name] ??= { files: {} });
   }
 
-  /** Writes what was measured beside what an earlier run measured of other suites. */
+  /** Writes the measurements, and retains those of other suites from earlier runs. */
   save() {
     const all = { ...read(LAST_RUN), ...this.#suites };
     writeFileSync(LAST_RUN, `${JSON.stringify(sorted(all), null, 2)}\n`);
   }
 
-  /** A line for each file that takes longer than the record says. */
+  /** Returns a line for each file that became slower than the baseline. */
   growth() {
     return Object.entries(this.#suites).flatMap(([suite, { files }]) => {
       const before = recordedSeconds(suite);
@@ -63,7 +63,7 @@ function isGrown(before, now) {
   return before !== undefined && now > before * GROWN_FACTOR && now > before + GROWN_SECONDS;
 }
 
-/** The longest files first. */
+/** Slowest files first. */
 function sorted(suites) {
   const bySeconds = ([, one], [, other]) => other - one;
   return Object.fromEntries(

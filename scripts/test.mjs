@@ -1,6 +1,6 @@
 // npm test: sets up and runs everything that CI runs.
-//   node scripts/test.mjs [suite …]     suites: rust harness lint ts
-//   node scripts/test.mjs --changed     what the changed files touch, as far as it is soon over
+//     node scripts/test.mjs [suite …]     suites: rust harness lint ts
+//     node scripts/test.mjs --changed     tests affected by changed files, within a time budget
 // Ends with one plain line over all suites: N passed, N failed.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,15 +11,18 @@ import { setupTests } from './setup-tests.mjs';
 import { must, root, run, script, step, targetDirectory, TEST_ALL } from './steps.mjs';
 import { recordedSeconds, TestTimes } from './test-times.mjs';
 
-/** Programs that run beside each other: one of them waits often enough. */
+/** Number of programs that run concurrently; one of them is often waiting. */
 const BESIDE = 3;
-/** Lines of one failure that are repeated at the end. */
+/** Lines of each failure that are repeated at the end. */
 const REPEATED_LINES = 16;
-/** Where each worker of ava leaves how long it ran: test-clock.mjs. */
+/** File to which each ava worker appends its duration: test-clock.mjs. */
 const CLOCK = join(root, 'build', '.test-clock.jsonl');
 
 const total = { passed: 0, failed: 0, skipped: 0 };
-/** What failed, with the first lines of why: repeated at the end, where logs are not cut. */
+/**
+ * Failures with the first lines of their output; repeated at the end, where CI logs are not
+ * truncated.
+ */
 const failures = [];
 const times = new TestTimes();
 
@@ -35,7 +38,7 @@ function firstLines(text) {
   return lines.map((line) => `   ${line}`.trimEnd()).join('\n');
 }
 
-/** Adds up every `N passed; N failed; N ignored` of cargo's test runner. */
+/** Sums every `N passed; N failed; N ignored` line of cargo's test runner. */
 async function rustTests({ packages } = {}) {
   const chosen = packages?.flatMap((name) => ['-p', name]);
   const args = [...(chosen ? ['test', '--release', ...chosen] : TEST_ALL), '--no-fail-fast'];
@@ -44,7 +47,7 @@ async function rustTests({ packages } = {}) {
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
   const failed = sum(2);
   for (const [, name] of output.matchAll(/^test (\S+)(?: - .*)? +\.\.\. FAILED$/gm)) {
-    // Cases of SQL have another runner, which names no stream.
+    // SQL cases have a different runner, whose marks do not name a stream.
     const marks = [`---- ${name} stdout ----\n`, `---- ${name} ----\n`];
     const why = marks.map((mark) => output.split(mark)[1]).find((text) => text !== undefined) ?? '';
     failures.push(`rust: ${name}\n${firstLines(why)}`);
@@ -58,7 +61,7 @@ async function rustTests({ packages } = {}) {
   count('rust', sum(1), code !== 0 && failed === 0 ? 1 : failed, sum(3));
 }
 
-/** Test programs with the seconds that they say they took. */
+/** Test programs with their reported seconds. */
 function* binarySeconds(output) {
   let name = '';
   for (const line of output.split('\n')) {
@@ -72,8 +75,8 @@ function* binarySeconds(output) {
 }
 
 /**
- * The quick tiers of docs/reliability.md and docs/sql-correctness.md: harnesses in Rust by the name
- * of their binary, those that run the server by the path of their program.
+ * The quick tiers of docs/reliability.md and docs/sql-correctness.md: Rust harnesses by the name of
+ * their binary, harnesses that run the server by the path of their program.
  */
 const QUICK_TIERS = [
   ['crash-sim', '--states', '20000'],
@@ -99,10 +102,10 @@ const QUICK_TIERS = [
   ['build/test/correctness/spoiled-statements.js', '--statements', '10000'],
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
-/** Harnesses that measure times: nothing runs beside them. */
+/** Harnesses that measure times; they run alone. */
 const TIMED = ['--latency', '--within', '--jumps', '--partitions'];
 
-/** A program of a suite: what it is called, whether it runs alone, and how it is run. */
+/** A program of a suite: its name, whether it runs alone, and how to run it. */
 function harness([name, ...args]) {
   const isScript = name.endsWith('.js');
   const program = isScript ? process.execPath : join(targetDirectory, 'release', name);
@@ -111,7 +114,7 @@ function harness([name, ...args]) {
   return { suite: 'harness', name, isAlone, work: () => judged(name, program, all) };
 }
 
-/** A harness ends with `N passed, N failed`; ending without that line is a failure. */
+/** A harness ends with `N passed, N failed`; a missing line is a failure. */
 async function judged(name, program, args) {
   const { code, output } = await run(program, args, { capture: true, quiet: true });
   console.log(output.trimEnd());
@@ -124,7 +127,7 @@ async function judged(name, program, args) {
   count(name, passed, isBroken && failed === 0 ? 1 : failed, skipped);
 }
 
-/** A check is one test: it holds or it does not. */
+/** A check counts as one test. */
 function check(name, command, args) {
   const work = async () => {
     const { code, output } = await run(command, args, { capture: true, quiet: true });
@@ -159,12 +162,12 @@ function lint() {
   ];
 }
 
-/** Seconds that a program took when times were recorded: the longest begin first. */
+/** Recorded seconds of a program, so that the longest start first. */
 function recorded({ suite, name }) {
   return recordedSeconds(suite).get(name) ?? 0;
 }
 
-/** Runs programs beside each other, and then those that want to be alone. */
+/** Runs programs concurrently, then those that must run alone. */
 async function runAll(programs) {
   const timed = async ({ suite, name, work }) => {
     const began = Date.now();
@@ -191,10 +194,10 @@ async function runAll(programs) {
   }
 }
 
-/** The programs of suites that run beside each other. */
+/** Programs of suites that run concurrently. */
 const PROGRAMS = { harness: harnesses, lint };
 
-/** One pool for both; binaries in Rust are built before, and all of them at once. */
+/** Runs both suites in one pool; all Rust binaries are built together beforehand. */
 async function programs(suites) {
   if (suites.includes('harness')) {
     await must('cargo', ['build', '--release', '--workspace', '--bins']);
@@ -204,7 +207,7 @@ async function programs(suites) {
   times.suite(suites.join(' and '), (Date.now() - began) / 1000);
 }
 
-/** ava's TAP output: one `ok` or `not ok` per test. */
+/** Counts ava's TAP output: one `ok` or `not ok` per test. */
 async function typescriptTests({ files = [] } = {}) {
   rmSync(CLOCK, { force: true });
   const env = { TIDEMARK_TEST_CLOCK: CLOCK };
@@ -221,13 +224,13 @@ async function typescriptTests({ files = [] } = {}) {
   count('ts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
 }
 
-/** Files of tests with their seconds. */
+/** Test files with their seconds. */
 function clocked() {
   const lines = existsSync(CLOCK) ? readFileSync(CLOCK, 'utf8').trim().split('\n') : [];
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
 }
 
-/** A suite by itself: a step that is timed. */
+/** Runs one suite as a timed step. */
 async function suite(name, work) {
   const began = Date.now();
   await step(`tests: ${name}`, work);
@@ -249,7 +252,7 @@ async function everything(chosen) {
   times.save();
 }
 
-/** What the changed files touch. */
+/** Runs the tests affected by changed files. */
 async function changed() {
   const { packages, files, lints, left } = await changedTests();
   await step('lint', () => runAll(lints.map((args) => check(...args))));

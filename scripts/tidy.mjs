@@ -1,13 +1,13 @@
-// Rules of style that no linter knows, over every file git would commit:
-//   line ≤ 100, function ≤ 70 lines, file ≤ 600 lines without tests (warns), ≤ 1000 (fails),
-//   no regular expression that tells what kind of statement a text is (ts/sql reads statements),
-//   a folder of ts has at most 25 files of code,
-//   no export and no module of TypeScript without a user (scripts/dead-code.mjs),
-//   no file named utils, helpers, common or manager, no reminder without an issue number,
-//   no paths of one machine, no path in a document that is not there,
-//   no field of the syntax tree that the binder does not read (scripts/whole-nodes.mjs),
-//   no word of a private idiom (scripts/words.mjs),
-//   and what scripts/counts.mjs counts is not above its ceiling.
+// Style rules that no linter checks, for every file that git would commit:
+//     line ≤ 100, function ≤ 70 lines, file ≤ 600 lines without tests (warns), ≤ 1000 (fails),
+//     no regular expression that recognizes kinds of statements (ts/sql parses statements),
+//     a folder of ts has at most 25 source files,
+//     no unused export and no unused module in TypeScript (scripts/dead-code.mjs),
+//     no file named utils, helpers, common or manager, no reminder without an issue number,
+//     no machine-specific path, no path in a document that does not exist,
+//     no field of the syntax tree that the binder does not read (scripts/whole-nodes.mjs),
+//     no unclear word (scripts/words.mjs),
+//     and no count of scripts/counts.mjs above its limit.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
@@ -24,7 +24,7 @@ const MAX_FILE_LINES = 1000;
 const MAX_FOLDER_FILES = 25;
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
 const TEXT = new Set([...CODE, '.md', '.json', '.jsonl', '.toml', '.yml', '.yaml', '.html', '.sh']);
-// Recorded or generated: their lines are data.
+// Recorded or generated files: their lines are data.
 const DATA = new RegExp(
   [
     '^test/golden/(http/|sql/|decided\\.json)',
@@ -35,11 +35,11 @@ const DATA = new RegExp(
   ].join('|'),
 );
 const BANNED_NAMES = /^(utils?|helpers?|common|managers?|misc)$/i;
-// Written in pieces, so that this file does not find itself.
+// Split, so that this file does not match itself.
 const MACHINE_PATHS = new RegExp(
   ['/wo' + 'rk/', '/ho' + 'me/\\w', '/ro' + 'ot/', 'C:\\\\Us' + 'ers'].join('|'),
 );
-/** Between backticks: a path below a folder of the project, without a pattern in it. */
+/** A path in backticks below a project folder, without wildcards. */
 const NAMED_PATHS = /`((?:crates|ts|native|scripts|test|docs|\.ci|\.github)\/[\w./-]+)`/g;
 const REMINDER = new RegExp('\\b(TO' + 'DO|FIX' + 'ME|X' + 'XX)\\b(?!\\(#\\d+\\))');
 
@@ -47,7 +47,7 @@ const FIRST_WORDS =
   'abort|alter|begin|commit|copy|create|deallocate|declare|delete|discard|drop|explain|fetch|' +
   'grant|insert|listen|move|prepare|release|rename|reset|revoke|rollback|savepoint|select|' +
   'set(?=\\\\)|show|start|truncate|update';
-/** A pattern, or a piece of one, that looks for the word a statement begins with. */
+/** A pattern, or a fragment of one, that matches the first keyword of a statement. */
 const STATEMENT_PATTERN = new RegExp(
   `[/'"\`]\\^(?:\\\\.|[^'"\`/\\\\])*?(?:\\b|\\\\[sb][*+]?)(?:${FIRST_WORDS})\\b`,
   'i',
@@ -117,7 +117,7 @@ function checkName(file) {
   }
 }
 
-/** Prints what must fall; what rose above its ceiling is a problem. */
+/** Prints the counts; a count above its limit is a problem. */
 function checkCounts() {
   const place = join(root, 'scripts', 'ceilings.json');
   const ceilings = JSON.parse(readFileSync(place, 'utf8'));
@@ -150,7 +150,7 @@ function checkFolders() {
   }
 }
 
-/** What a document names of this project is there. */
+/** Checks that project paths named in a document exist. */
 function checkPaths(place, line) {
   for (const [, path] of line.matchAll(NAMED_PATHS)) {
     if (!existsSync(join(root, path))) {
@@ -201,14 +201,14 @@ function checkSize(file, lines) {
 }
 
 /**
- * Rust is formatted, so a function begins at a line with its word and ends at the first line that
- * closes a brace at the same depth. ESLint counts those of TypeScript.
+ * Rust is formatted, so a function starts at a line with `fn` and ends at the first closing brace
+ * with the same indentation. ESLint checks functions in TypeScript.
  */
 function checkFunctions(file, lines) {
   lines.forEach((line, index) => {
     const match = RUST_FUNCTION.exec(line);
     const name = match?.[2];
-    // A line that ends its statement or its block holds the whole function.
+    // A line that ends its statement or block contains the whole function.
     if (name === undefined || /[;}]\s*$/.test(line)) {
       return;
     }

@@ -1,14 +1,14 @@
-// Clauses that the binder does not read. Each field of a type of the syntax tree (crates/ast) that
-// the binder names is in a pattern of that type somewhere in crates/planner, where it is bound or
-// refused. Types without parts of the tree in them (names, spans, literal rows) are values.
+// Finds clauses that the binder does not read. For each type of the syntax tree (crates/ast) that
+// the binder names, each field must occur in a pattern of that type in crates/planner, where it is
+// bound or refused. Types without tree nodes inside (names, spans, literal rows) are plain values.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Comments, texts and characters, any of which may hold a brace. */
+/** Comments, strings and characters, which may contain braces. */
 const NO_CODE = /"(?:\\[^]|[^"\\])*"|'(?:\\.|[^'\\\n])'|\/\/.*/g;
-/** What follows a pattern, after the rest of the one around it. */
+/** The text that follows a pattern, after the end of its enclosing pattern. */
 const AFTER_PATTERN = /^(?:[\s,)}]|\.\.)*(?:=>|=[^=]|\||in\b|if\b)/;
-/** Refuses statements that are run elsewhere as a whole; their clauses are not the binder's. */
+/** Refuses whole statements that other code runs; their clauses do not concern the binder. */
 const REFUSALS = /binder.unsupported\.rs$/;
 
 function code(folder) {
@@ -20,7 +20,7 @@ function code(folder) {
     });
 }
 
-/** What is between the bracket that ends before `start` and the one that closes it. */
+/** Returns the text between the bracket that ends before `start` and its closing bracket. */
 function block(text, start) {
   let [depth, at] = [1, start];
   for (; depth > 0 && at < text.length; at += 1) {
@@ -29,7 +29,7 @@ function block(text, start) {
   return { inside: text.slice(start, at - 1), after: text.slice(at) };
 }
 
-/** The types of the tree by name, a variant as `Enum::Variant`: their fields. */
+/** Types of the tree by name, variants as `Enum::Variant`, with their fields. */
 function typesOf(texts) {
   const types = new Map();
   for (const { text } of texts) {
@@ -46,7 +46,7 @@ function typesOf(texts) {
   }
   const parts = new Set(['NodeId', ...[...types.keys()].map((name) => name.split('::')[0])]);
   ['Name', 'Span', 'Node', 'Tree'].forEach((value) => parts.delete(value));
-  // The tree holds the nodes, and is none.
+  // The tree type contains the nodes but is not a node.
   const hasPart = (name, fields) =>
     name.includes('::') ||
     (!/\bNode\b/.test(fields) && [...fields.matchAll(/\w+/g)].some(([word]) => parts.has(word)));
@@ -60,7 +60,7 @@ function typesOf(texts) {
 
 /**
  * @param {string} root
- * @returns {string[]} what no pattern of the binder names, as `Type.field`
+ * @returns {string[]} fields that no pattern of the binder names, as `Type.field`
  */
 export function unreadFields(root) {
   const types = typesOf(code(join(root, 'crates/ast/src')));

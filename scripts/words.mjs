@@ -1,8 +1,8 @@
-// Words that say less than the field's terms do, in comments, documents and names. `tidy` allows
-// none in `ts`, `scripts` and the documents, and elsewhere no more than there were.
+// Unclear words with a better term, in comments, documents and names. `tidy` allows none in `ts`,
+// `scripts` and the documents, and no increase elsewhere.
 import { extname } from 'node:path';
 
-/** The word, as a pattern of words in lower case, and what to write in its place. */
+/** A word, as a pattern in lower case, and its replacement. */
 const WORDS = [
   ['whoever|whomever', 'the actor: the client, the caller, a reader'],
   ['nobody|somebody|anybody|everybody', 'the actor: no client, another session, every user'],
@@ -19,10 +19,10 @@ const WORDS = [
 const PATTERN = new RegExp(`\\b(?:${WORDS.map(([word]) => word).join('|')})\\b`, 'g');
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
 const DOCUMENTS = new Set(['.md']);
-/** Quoted text of a program is what it prints: error messages are tested where they are made. */
+/** Quoted text in code is program output; error messages are tested where they are created. */
 const QUOTED = /(?<![\w\\])'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g;
 
-/** Where a file uses one: its line, and the word. */
+/** Returns the line and word of each match in a file. */
 export function unclearWords(file, text) {
   const extension = extname(file);
   if (!CODE.has(extension) && !DOCUMENTS.has(extension)) {
@@ -36,12 +36,12 @@ export function unclearWords(file, text) {
   });
 }
 
-/** What to write in place of a word. */
+/** Returns the replacement of a word. */
 export function insteadOf(word) {
   return WORDS.find(([pattern]) => new RegExp(`^(?:${pattern})$`).test(word))?.[1] ?? '';
 }
 
-/** Names taken apart: `loginMonitor` and `login-monitor` are two words. */
+/** Splits names: `loginMonitor` and `login-monitor` are two words. */
 function plain(line) {
   return line
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, ' ')

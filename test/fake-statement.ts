@@ -1,4 +1,4 @@
-/** Statements of the databases that answer a few words: read as clients send them. */
+/** Statements for fake databases that understand a few keywords, parsed as clients send them. */
 import { SyntaxError_, type Statement, type Tree } from '../ts/sql/index.js';
 import { Parser } from '../ts/sql/parser/parser.js';
 import {
@@ -12,7 +12,7 @@ function none(parser: Parser): never {
   return parser.fail('no grammar here');
 }
 
-/** A tree that is the text itself. */
+/** A tree that contains only the SQL text. */
 export function fakeStatement(text: string, session: SessionStatement | null = null): Statement {
   const tree: Tree & { readonly text: string } = {
     text,
@@ -23,13 +23,13 @@ export function fakeStatement(text: string, session: SessionStatement | null = n
   return { tree, session };
 }
 
-/** The same, but for the statements of a connection, which are read as they are. */
+/** The same, except that session statements are parsed. */
 export function fakeOrSession(text: string): Statement {
   const session = sessionOf(text);
   return fakeStatement(text, session);
 }
 
-/** The statement of a connection that a text is; null for all others. */
+/** The session statement in an SQL text; null for other statements. */
 export function sessionOf(text: string): SessionStatement | null {
   const parser = new Parser(text, NO_GRAMMAR);
   const session = parseSessionStatement(parser);

@@ -1,12 +1,12 @@
-/** Words that speak of the program and not of the statement: no client is to read them. */
+/** Internal words that must not appear in messages to clients. */
 
 const WORDS: readonly RegExp[] = [
-  // Ours: what a statement becomes, and what a defect says.
+  // Our internal names and messages.
   /\br\d+\.\w/,
   /\bd\d+c\d+\b/,
   /internal error|panic|unreachable|assertion|unwrap/i,
   /\/(?:root|home|work|tmp)\/|\.rs:\d|\.ts:\d|\.cargo/,
-  // The libraries'.
+  // Names used by libraries.
   /datafusion|\barrow\b|ArrowError|ParquetError|\bObjectStore\b/i,
   /schema error|physical plan|logical plan|logical expression|execution error|plan error/i,
   /this is a bug|file a bug|not implemented:|this feature is not implemented/i,
@@ -16,7 +16,7 @@ const WORDS: readonly RegExp[] = [
   /\w+Exec\b|GroupedHashAggregate|ExternalSorter|HashJoinInput|TopK\b|RecordBatch/,
 ];
 
-/** The first such word in a text; `null` when there is none. */
+/** The first internal word in a message; `null` when there is none. */
 export function innerWord(text: string): string | null {
   for (const word of WORDS) {
     const found = word.exec(text);

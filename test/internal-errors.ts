@@ -1,18 +1,18 @@
 /**
- * Internal errors that the tests' clients received, from every server of a run: HTTP 500,
- * SQLSTATE XX000, a server that ended. Each one is a defect, whatever was asked.
+ * Internal errors received by test clients, from every server of a run: HTTP 500, SQLSTATE XX000, a
+ * crashed server. Each one is a defect, whatever the request.
  */
 
 const found: string[] = [];
 
-/** Most that are quoted. */
+/** Maximum number quoted. */
 const MAX_QUOTED = 5;
 
 export function noteInternalError(statement: string, message: string): void {
   found.push(`${message}\n  ${statement.slice(0, 2000)}`);
 }
 
-/** `undefined` where there were none, else their number and the first of them. */
+/** `undefined` without internal errors, otherwise their number and the first ones. */
 export function internalErrorReport(): string | undefined {
   return found.length === 0
     ? undefined

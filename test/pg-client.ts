@@ -1,4 +1,4 @@
-/** node-postgres on a test server: as its administrator, where nothing else is said. */
+/** node-postgres connected to a test server, by default as its administrator. */
 import pg from 'pg';
 
 /** @param address `host:port` of the wire protocol */

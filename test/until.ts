@@ -1,10 +1,10 @@
-/** Waiting for what comes by itself, however long that takes on a machine that is busy. */
+/** Polling for asynchronous conditions, with limits that suit a busy machine. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const WAIT_MS = 60_000;
 const LOOK_MS = 20;
 
-/** Resolves as soon as `holds` answers true; rejects, with `what`, when it does not in a minute. */
+/** Resolves as soon as `holds` returns true; rejects with `what` after a minute. */
 export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = Date.now() + WAIT_MS;
   while (!(await holds())) {
@@ -15,7 +15,7 @@ export async function until(holds: () => boolean | Promise<boolean>, what: strin
   }
 }
 
-/** What `work` comes to; rejects, with `what`, when that takes longer than a minute. */
+/** The result of `work`; rejects with `what` when it takes longer than a minute. */
 export async function within<T>(work: Promise<T>, what: () => string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

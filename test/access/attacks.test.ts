@@ -1,4 +1,6 @@
-/** Ways round rights that were found once, each as it was found, through a real server. */
+/**
+ * Regression tests for access control bypasses that were found, each as found, on a real server.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -38,7 +40,7 @@ test.after.always(async () => {
 const error = async (who: string, query: string): Promise<string> =>
   (await exec(server, who, query)).error ?? '';
 
-test('nobody owns a view with rights that are not theirs', async (t) => {
+test('no principal can own a view with rights that it does not hold', async (t) => {
   const mal = `mal:${PASSWORD}`;
   await run(
     server,
@@ -70,7 +72,7 @@ test('nobody owns a view with rights that are not theirs', async (t) => {
   t.regex(await error(mal, 'SELECT * FROM w'), /whose owner lacks a right/, 'bot reads nothing');
 });
 
-test('a name inside a view never comes to mean something else', async (t) => {
+test('a name inside a view never resolves to a different object later', async (t) => {
   const eve = `eve:${PASSWORD}`;
   await run(
     server,
@@ -112,7 +114,7 @@ test('no query runs before its rights are checked', async (t) => {
   const values = (query: string): string =>
     `SELECT * FROM (SELECT pub FROM sec) PIVOT (count() FOR pub IN (${query}))`;
   t.is(await error(fay, values('SELECT pub FROM sec')), '');
-  // Whether there are values would tell what is in the column.
+  // An error that depends on matching values would reveal the contents of the column.
   for (const guess of ['SECRET1', 'SECRET7']) {
     const refusal = await error(fay, values(`SELECT pub FROM sec WHERE secret = '${guess}'`));
     t.is(refusal, 'Access denied [SELECT on sec(secret)]', guess);
@@ -122,7 +124,7 @@ test('no query runs before its rights are checked', async (t) => {
   await run(server, 'DROP VIEW only_two');
 });
 
-test('values of PIVOT come from a view by the rights of its owner', async (t) => {
+test('PIVOT reads its values through a view with the rights of the view’s owner', async (t) => {
   await run(
     server,
     'CREATE TABLE kinds (ts TIMESTAMP, kind SYMBOL, hidden VARCHAR) TIMESTAMP(ts)',
@@ -161,7 +163,7 @@ test('values of PIVOT come from a view by the rights of its owner', async (t) =>
       await run(server, ...others.map((one) => `GRANT SELECT ON ${one} TO pia`));
       const refusal = await error(reader, query);
       t.is(refusal, `Access denied [SELECT on ${view}]`, `${query} without ${view}`);
-      // A right on the view that is not SELECT makes it seen, and nothing more.
+      // A right on the view other than SELECT makes it visible, and nothing more.
       await run(server, `GRANT DROP VIEW ON ${view} TO pia`);
       t.regex(
         await error(reader, query),
@@ -183,14 +185,14 @@ test('values of PIVOT come from a view by the rights of its owner', async (t) =>
       }
     }
   }
-  // An owner without the right: neither rows, nor whether there are any.
+  // When the owner lacks the right, neither rows nor their existence are revealed.
   t.is(await error(maker, 'CREATE VIEW of_max AS (SELECT kind FROM kinds)'), '');
   await run(server, 'GRANT SELECT ON of_max TO pia', 'REVOKE SELECT ON kinds(kind) FROM max');
   const lacking = await error(reader, pivoted('of_max', 'SELECT kind FROM of_max'));
   t.regex(lacking, /^Access denied \[SELECT on of_max, whose owner lacks a right it needs\]/);
 });
 
-test('a condition of a view’s reader is not asked of rows that the view leaves out', async (t) => {
+test('a reader’s condition is not evaluated for rows that the view filters out', async (t) => {
   await run(
     server,
     'CREATE TABLE staff (ts TIMESTAMP, shown BOOLEAN, name VARCHAR, pay INT) TIMESTAMP(ts)',
@@ -207,7 +209,7 @@ test('a condition of a view’s reader is not asked of rows that the view leaves
   const views = ['shown_staff', 'late_staff', 'all_of_it', 'paid'];
   await run(server, ...views.map((view) => `GRANT SELECT ON ${view} TO rob`));
   const rob = `rob:${PASSWORD}`;
-  // Each fails for the row that is hidden.
+  // Each condition fails for the hidden row.
   const conditions = [
     "rpad('x', pay * 2000, 'y') = 'x'",
     "lpad('x', pay * 2000, 'y') = 'x'",
@@ -261,7 +263,7 @@ test('a condition of a view’s reader is not asked of rows that the view leaves
   t.not(await error(ADMIN, `SELECT count() FROM staff WHERE ${conditions[2] ?? ''}`), '');
 });
 
-test('EXPLAIN shows the inside of a view to those who may read that', async (t) => {
+test('EXPLAIN shows the inner plan of a view only to users who may read its tables', async (t) => {
   const uma = `uma:${PASSWORD}`;
   await run(
     server,
@@ -285,7 +287,7 @@ test('EXPLAIN shows the inside of a view to those who may read that', async (t) 
   }
 });
 
-test('grants follow the columns of a statement that renames many', async (t) => {
+test('grants follow columns through a statement that renames several', async (t) => {
   const ida = `ida:${PASSWORD}`;
   await run(
     server,
@@ -343,7 +345,7 @@ test('grants follow the columns of a statement that renames many', async (t) => 
   }
 });
 
-test('an account that leads to another one leads as far as that', async (t) => {
+test('a chain of service accounts counts as a path to the last account', async (t) => {
   await run(
     server,
     'CREATE SERVICE ACCOUNT last_one',
@@ -362,7 +364,7 @@ test('an account that leads to another one leads as far as that', async (t) => {
   t.is(await error(`aide:${PASSWORD}`, steal), 'Access denied [DATABASE ADMIN]');
 });
 
-test('helpdesk cannot touch whoever may do everything, by whatever way', async (t) => {
+test('a help-desk user cannot modify a principal with full rights in any way', async (t) => {
   await run(
     server,
     'CREATE GROUP dbas',
@@ -406,7 +408,7 @@ test('helpdesk cannot touch whoever may do everything, by whatever way', async (
   }
 });
 
-test('a session ends with what it stands on', async (t) => {
+test('a session ends when its user, password or permission is removed', async (t) => {
   const setUp = [
     `CREATE USER carol WITH PASSWORD '${PASSWORD}'`,
     'GRANT HTTP, PGWIRE TO carol',
@@ -436,7 +438,7 @@ test('a session ends with what it stands on', async (t) => {
   await run(server, 'DROP USER carol');
 });
 
-test('who became a service account needs the right to at every statement', async (t) => {
+test('an assumed service account requires the ASSUME right at every statement', async (t) => {
   await run(
     server,
     'CREATE SERVICE ACCOUNT feed',
@@ -460,7 +462,7 @@ test('who became a service account needs the right to at every statement', async
   }
 });
 
-test('a renamed table is never read by those whose grant waits for its new name', async (t) => {
+test('a pending grant on a table’s new name does not expose the renamed table', async (t) => {
   const ann = `ann:${PASSWORD}`;
   await run(
     server,
@@ -491,7 +493,7 @@ test('a renamed table is never read by those whose grant waits for its new name'
   t.deepEqual(seen, []);
 });
 
-test('COPY writes what /exec would show, and nobody else’s file', async (t) => {
+test('COPY writes the rows of /exec and overwrites no file of another user', async (t) => {
   const wes = `wes:${PASSWORD}`;
   await run(
     server,
@@ -531,7 +533,7 @@ test('COPY writes what /exec would show, and nobody else’s file', async (t) =>
   t.is(readFileSync(join(server.root, 'export', 'theirs.csv'), 'utf8'), mine);
 });
 
-test('people of the provider are nobody who is known here', async (t) => {
+test('an external user is never identified with a local user of the same name', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   const place = await startTestServer({ set: ['acl.enabled=true', ...provider.settings()] });
@@ -601,7 +603,7 @@ test('people of the provider are nobody who is known here', async (t) => {
   t.is((await client.query('SELECT 1 a')).rowCount, 1, 'the local session lives');
 });
 
-test('no quotes keep a password out of sight of the mask', async (t) => {
+test('passwords are masked in every style of quotes', async (t) => {
   const quotings = [
     `'CANARYPW4'`,
     `"CANARYPW4"`,

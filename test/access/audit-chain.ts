@@ -1,11 +1,11 @@
-/** The chain of hashes in an audit log, computed again from its lines. */
+/** Recomputes the hash chain of an audit log from its lines. */
 import { createHash } from 'node:crypto';
 
 const FIRST = '0'.repeat(64);
 
 /**
- * The first line of an audit log that is not what was written; null when all are. Of several files
- * the texts one after the other, the oldest first; what stood before the oldest is not known.
+ * Returns the first line of an audit log that was modified, or null when all are intact. Several
+ * files are concatenated, oldest first; the hash before the oldest line is not checked.
  */
 export function brokenLine(text: string): number | null {
   let previous: string | null = null;

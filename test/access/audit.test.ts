@@ -1,4 +1,4 @@
-/** The audit log: what is in it, how it is rotated, and that nothing changes without it. */
+/** The audit log: its contents and rotation, and that no change happens without it. */
 import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ async function linesOf(server: TestServer, file = 'audit.jsonl'): Promise<readon
     .map((line) => JSON.parse(line) as Line);
 }
 
-test('who came, what was changed, exported, imported, reloaded and saved', async (t) => {
+test('logins, changes, exports, imports, reloads and settings are logged', async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   await run(server, 'CREATE TABLE x (i INT)', "CREATE USER ann WITH PASSWORD 'a'");
@@ -100,7 +100,7 @@ test('who came, what was changed, exported, imported, reloaded and saved', async
   t.is(lines.find(({ command }) => command === 'EXPORT')?.text, "SELECT '****' FROM x");
 });
 
-test('files are rotated by size, and the chain goes on through them and a start', async (t) => {
+test('files rotate by size, and the chain continues across files and restarts', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const setting = { fileBytes: 2000, files: 3, failed: (): void => undefined };
   let written = 0;
@@ -123,7 +123,7 @@ test('files are rotated by size, and the chain goes on through them and a start'
   t.not(brokenLine(changed), null);
 });
 
-test('one file is begun anew, and without a size it grows for ever', async (t) => {
+test('a single file is started over at its size; without a size it grows', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const failed = (): void => undefined;
   const write = async (fileBytes: number): Promise<string> => {
@@ -140,7 +140,7 @@ test('one file is begun anew, and without a size it grows for ever', async (t) =
   await t.throwsAsync(readFile(`${path}.1`), { code: 'ENOENT' });
 });
 
-test('what cannot be recorded is not done, until it can be', async (t) => {
+test('a statement that cannot be recorded is refused until recording works again', async (t) => {
   const server = await startAccessServer(
     undefined,
     'acl.audit.file.size=2000',
@@ -170,7 +170,7 @@ test('what cannot be recorded is not done, until it can be', async (t) => {
   t.false(text.includes(`g${made - 1}`), 'what was refused is not logged as done');
 });
 
-test('the end of a token is logged once', async (t) => {
+test('the expiry of a token is logged once', async (t) => {
   const store = await AccessStore.open({
     loadRecords: () => Promise.resolve(new Map()),
     commitRecords: () => Promise.resolve(1n),
@@ -204,7 +204,7 @@ test('the end of a token is logged once', async (t) => {
   });
 });
 
-test('a flood of refusals is counted, in a log of its own, and pushes nothing out', async (t) => {
+test('a flood of refusals is counted in a separate log and evicts no audit records', async (t) => {
   const server = await startAccessServer(
     undefined,
     'acl.audit.file.size=4000',
@@ -222,7 +222,7 @@ test('a flood of refusals is counted, in a log of its own, and pushes nothing ou
   t.is(await server.stop(), 0);
 });
 
-test('what is refused over and over is one line with its number', (t) => {
+test('repeated refusals are one line with a count', (t) => {
   const lines: (readonly [string, string, AuditFields])[] = [];
   const refusals = new Refusals({
     write: (event, user, fields) => {
@@ -254,7 +254,7 @@ test('what is refused over and over is one line with its number', (t) => {
   t.true(lines.length < 103 + 100 + 102, 'however many addresses');
 });
 
-test('the end of the chain is logged elsewhere: at each new file, and at the end', async (t) => {
+test('the head of the chain is logged elsewhere, at each new file and at close', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const ends: { sequence: number; hash: string }[] = [];
   const failed = (error: unknown): void => t.fail(String(error));
@@ -275,7 +275,7 @@ test('the end of the chain is logged elsewhere: at each new file, and at the end
   t.is(ends.at(-1)?.sequence, 10, 'nothing new, nothing logged');
 });
 
-test('the server log has the end of the chain', async (t) => {
+test('the server log contains the head of the chain', async (t) => {
   const server = await startAccessServer();
   await run(server, 'CREATE TABLE x (i INT)');
   const lines = await linesOf(server);

@@ -1,4 +1,4 @@
-/** `npm run access-speed`: what a check of rights costs each statement. */
+/** `npm run access-speed`: measures the cost of a rights check per statement. */
 import { authorise } from '../../ts/access/authorise.js';
 import { grant, NO_GRANTS } from '../../ts/access/model.js';
 import type { Rights } from '../../ts/access/store.js';
@@ -7,7 +7,7 @@ const ROUNDS = 1_000_000;
 const TABLES = 1000;
 const GROUPS = 8;
 
-/** A member of some groups, each with grants on many tables. */
+/** A member of several groups, each with grants on many tables. */
 function member(): Rights {
   const sets = Array.from({ length: GROUPS }, (_, group) => {
     let grants = NO_GRANTS;

@@ -1,6 +1,6 @@
 /**
- * Gate S17: no table, view or column of a user changes what a catalog query answers another, nor
- * what access control reads: names of the catalog, and names that look like them.
+ * Gate S17: no table, view or column of a user changes another user's catalog queries or the data
+ * that access control reads. Covers catalog names and names that resemble them.
  */
 import test from 'ava';
 
@@ -9,7 +9,7 @@ import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
 const MAL = 'mal:pw-12345678';
 
-/** What clients ask of the catalog, and what access control does. */
+/** Queries that clients and access control run on the catalog. */
 const QUESTIONS = [
   'SELECT table_name FROM tables() ORDER BY 1',
   'SELECT * FROM information_schema.columns ORDER BY table_name, ordinal_position',
@@ -50,7 +50,7 @@ const CATALOG = [
   'qdb.public.base',
   'qdb.base',
 ];
-/** The same names as others might write them. */
+/** Alternative spellings of the same names. */
 const WRITINGS: ((name: string) => string)[] = [
   (name) => `"${name}"`,
   (name) => `"${name.toUpperCase()}"`,
@@ -76,7 +76,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-test.serial('names of the catalog are refused, however they are made', async (t) => {
+test.serial('catalog names are refused, however they are written', async (t) => {
   const before = await answers();
   let tried = 0;
   for (const name of CATALOG) {
@@ -100,7 +100,7 @@ test.serial('names of the catalog are refused, however they are made', async (t)
   t.deepEqual(await answers(), before);
 });
 
-test.serial('an import makes no table of the catalog', async (t) => {
+test.serial('an import cannot create a catalog table', async (t) => {
   const before = await answers();
   for (const name of CATALOG) {
     const form = new FormData();
@@ -120,7 +120,7 @@ test.serial('an import makes no table of the catalog', async (t) => {
   t.deepEqual(await answers(), before);
 });
 
-test.serial('other names of the catalog’s words are names like any other', async (t) => {
+test.serial('catalog words that are not catalog names are ordinary names', async (t) => {
   const before = await answers();
   const names = ['views', 'functions', 'columns', 'users', 'all_permissions', 'access_schema'];
   const columns = ['table_name', 'column_name', 'relname', 'oid', 'name', 'designated'];

@@ -1,18 +1,18 @@
 /**
- * Every list of the catalog, as users with one right each see it: the name of what they hold a
- * right on, and of what is in it exactly what they may read. The lists are those that the server
- * itself tells of, so that a new one is asked as well.
+ * Checks every catalog list as seen by users with one right each. A list must show the object that
+ * the right applies to, and exactly the contents that the user may read. The lists are discovered
+ * from the server, so that new ones are included.
  */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
-/** What is granted on an object of its own; `whole`: SELECT on all of it. */
+/** A grant on a separate object; `whole`: SELECT on all of it. */
 interface Case {
   readonly is: 'table' | 'view';
   readonly grants: readonly string[];
-  /** Whether the name is seen. */
+  /** Whether the name is visible. */
   readonly seen: boolean;
   readonly reads: readonly ('first' | 'second')[];
 }
@@ -79,13 +79,13 @@ test.before(async () => {
 
 test.after.always(() => server.stop());
 
-/** A list, and whether it shows an object only to those who may read all of it. */
+/** A list, and whether it shows an object only to users who may read all of it. */
 interface Surface {
   readonly query: string;
   readonly whole?: boolean;
 }
 
-/** Functions of rows that have nothing to do with the catalog, or take no table. */
+/** Table functions that are unrelated to the catalog or accept no table. */
 const OTHER_FUNCTIONS = /^(long_sequence|generate_series|read_parquet)$/;
 
 async function surfaces(): Promise<readonly Surface[]> {
@@ -128,7 +128,7 @@ async function surfaces(): Promise<readonly Surface[]> {
   ];
 }
 
-/** The words of ours in an answer; nothing of what is refused. */
+/** Returns our test names that occur in a result; none for a refused query. */
 async function words(who: string, query: string): Promise<ReadonlySet<string>> {
   const { dataset } = await exec(server, who, query);
   const text = JSON.stringify(dataset ?? []);
@@ -136,11 +136,11 @@ async function words(who: string, query: string): Promise<ReadonlySet<string>> {
   return new Set<string>(found);
 }
 
-/** Lists with a row for each column or key, which name a table with its columns alone. */
+/** Lists with one row per column or key, which show a table only with its columns. */
 const OF_COLUMNS =
   /columns|pg_attribute|pg_attrdef|pg_index|_indexes|pg_constraint|constraint|key_column/;
 
-/** Everything a user may find in a list. */
+/** Returns all names that a user may find in a list. */
 function allowed(index: number, { query, whole = false }: Surface): ReadonlySet<string> {
   const { is, seen: isSeen, reads } = CASES[index] ?? NOTHING;
   const isWhole = reads.length === 2;
@@ -156,7 +156,7 @@ function allowed(index: number, { query, whole = false }: Surface): ReadonlySet<
   ]);
 }
 
-test('every list shows what there is a right on, no more and no less', async (t) => {
+test('every list shows exactly the objects that the user has a right on', async (t) => {
   const all = await surfaces();
   t.true(all.length > 100, `${all.length} lists`);
   const shown = new Map<string, ReadonlySet<string>>();
@@ -182,7 +182,7 @@ test('every list shows what there is a right on, no more and no less', async (t)
   }
 });
 
-test('a foreign key tells nothing of columns that its reader may not see', async (t) => {
+test('a foreign key reveals no column that its reader may not see', async (t) => {
   await run(
     server,
     'CREATE TABLE kept (shown INT, hidden INT, PRIMARY KEY (hidden))',
@@ -199,7 +199,7 @@ test('a foreign key tells nothing of columns that its reader may not see', async
   t.false((await ddl('pointer:p')).includes('kept'));
 });
 
-test('figures of rows are for those who may read some', async (t) => {
+test('row statistics are shown only to users who may read rows', async (t) => {
   const figures = `SELECT table_name, table_row_count, table_txn IS NULL FROM tables()`;
   const stored = 'SELECT tableName, rowCount, diskSize IS NULL FROM table_storage()';
   for (const [index, { is, seen: isSeen, reads }] of CASES.entries()) {

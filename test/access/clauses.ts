@@ -1,6 +1,8 @@
-/** Clauses that name a column, for gate S14: each is one text with the column in it. */
+/**
+ * Clauses that name a column, for gate S14: each is a statement with a placeholder for the column.
+ */
 
-/** Columns of `sec` beside `ts` and `pub`, by what they can be named for. */
+/** Columns of `sec` besides `ts` and `pub`, by the clauses that can name them. */
 type Column = 'secret' | 'sym' | 'num' | 'at' | 'arr';
 
 export const COLUMNS: readonly Column[] = ['secret', 'sym', 'num', 'at', 'arr'];
@@ -17,7 +19,7 @@ export const TABLES = [
   'CREATE TABLE sink (x VARCHAR)',
 ];
 
-/** Every column can stand here. `#` is the column. */
+/** Clauses for any column. `#` is the column. */
 const ANY = [
   'SELECT # FROM sec',
   'SELECT sec.# FROM sec',
@@ -49,7 +51,7 @@ const ANY = [
   'SELECT o.pub FROM own o, sec a WHERE a.# IS NOT NULL',
 ];
 
-/** Columns that can be compared and grouped. */
+/** Clauses for columns that can be compared and grouped. */
 const PLAIN = [
   'SELECT count() FROM sec GROUP BY #',
   'SELECT max(pub), count() FROM sec GROUP BY #, pub % 2',
@@ -93,7 +95,7 @@ const PLAIN = [
   'SELECT min(pub) FROM sec a WHERE a.pub > ALL (SELECT pub FROM own WHERE own.# = a.#)',
 ];
 
-/** By column. */
+/** Clauses by column. */
 const SPECIAL: Readonly<Record<Column, readonly string[]>> = {
   secret: [
     "SELECT pub FROM sec WHERE secret LIKE 'S%'",
@@ -159,7 +161,7 @@ const SPECIAL: Readonly<Record<Column, readonly string[]>> = {
   ],
 };
 
-/** Changes, which take more than SELECT. */
+/** Changes, which require more than SELECT. */
 const CHANGES = [
   'INSERT INTO sink SELECT #::varchar FROM sec',
   'INSERT INTO sink (x) SELECT pub::varchar FROM sec WHERE # IS NOT NULL',
@@ -183,7 +185,7 @@ const CHANGES = [
 export interface Clause {
   readonly column: Column;
   readonly text: string;
-  /** Whether it yields rows and can replace a query. */
+  /** Whether it returns rows and can be nested as a query. */
   readonly isQuery: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What a user without a right learns: the same whether an object is there or not. */
+/** A user without a right gets the same response whether an object exists or not. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -8,7 +8,7 @@ import type { TestServer } from '../golden/server.js';
 import { ADMIN, credentials, exec, rows, run, startAccessServer } from './harness.js';
 
 const ANN = 'ann:a';
-/** Where a statement has the name that is tried. */
+/** The placeholder for the name. */
 const PLACE = /\b_\b/;
 
 let server: TestServer;
@@ -49,7 +49,7 @@ async function imported(table: string, query = ''): Promise<string> {
   return `${response.status} ${(await response.text()).trim()}`;
 }
 
-/** Statements with the name of a table in the place of `_`. */
+/** Statements with a table name as `_`. */
 const ON_TABLES = [
   "COPY _ FROM 'x.csv'",
   "COPY _ FROM 'x.csv' WITH FORMAT 'yyyy-MM-dd'",
@@ -102,7 +102,7 @@ for (const statement of ON_TABLES) {
   });
 }
 
-test.serial('no table or view is revealed as a new name', async (t) => {
+test.serial('a rename does not reveal whether the new name exists', async (t) => {
   await run(server, 'GRANT SELECT ON t TO ann');
   const refusals = await Promise.all(
     ['u', 'w', 'missing'].map((name) => errorOf(`RENAME TABLE t TO '${name}'`)),
@@ -110,7 +110,7 @@ test.serial('no table or view is revealed as a new name', async (t) => {
   t.deepEqual([...new Set(refusals)], ['Access denied [RENAME TABLE on t]']);
 });
 
-test.serial('no name of a principal is revealed to those who may pass nothing on', async (t) => {
+test.serial('principal names are not revealed to users without the grant option', async (t) => {
   await run(server, 'CREATE USER bob', 'CREATE GROUP mates', 'CREATE SERVICE ACCOUNT feed');
   await run(server, 'GRANT SELECT ON t TO ann');
   for (const statement of [
@@ -154,7 +154,7 @@ test.serial('no name of a principal is revealed to those who may pass nothing on
   await run(server, 'DROP USER bob', 'DROP GROUP mates', 'DROP SERVICE ACCOUNT feed');
 });
 
-/** The same for columns, in the place of `_`, to a user who may read another one. */
+/** The same with a column name as `_`, by a user who may read a different column. */
 const ON_COLUMNS = [
   'SELECT _ FROM t',
   'ALTER TABLE t DROP COLUMN _',
@@ -185,7 +185,7 @@ for (const statement of ON_COLUMNS) {
   });
 }
 
-test.serial('an import tells of no table', async (t) => {
+test.serial('an import does not reveal whether a table exists', async (t) => {
   t.is(await imported('t'), '403 Access denied [INSERT on t]');
   t.is(await imported('nothing'), '403 Access denied [INSERT on nothing]');
   t.is(await imported('t', '&overwrite=true'), '403 Access denied [INSERT on t]');
@@ -194,7 +194,7 @@ test.serial('an import tells of no table', async (t) => {
   t.is(await imported('nothing'), '403 Access denied [CREATE TABLE]', 'who sees tables is told');
 });
 
-test.serial('the owner of an imported table', async (t) => {
+test.serial('OWNED BY sets the owner of an imported table', async (t) => {
   await run(server, 'GRANT CREATE TABLE, READ FILES TO ann', 'CREATE GROUP plant');
   t.regex(await imported('own'), /^200/);
   t.deepEqual(await rows(server, ANN, 'SELECT x FROM own'), [[5]]);
@@ -210,7 +210,7 @@ test.serial('the owner of an imported table', async (t) => {
   await run(server, 'DROP GROUP plant', 'DROP TABLE own', 'DROP TABLE theirs');
 });
 
-test.serial('a table that others make during an import stays theirs', async (t) => {
+test.serial('a table that another user creates during an import keeps its owner', async (t) => {
   await run(server, 'GRANT CREATE TABLE TO ann');
   let feed: ((text: string | null) => void) | undefined;
   const body = new ReadableStream<Uint8Array>({
@@ -242,7 +242,7 @@ test.serial('a table that others make during an import stays theirs', async (t) 
   t.deepEqual(await rows(server, ADMIN, 'SELECT count() FROM raced'), [[0]]);
 });
 
-test.serial('ADD COLUMN … OWNED BY gives the column to somebody else', async (t) => {
+test.serial('ADD COLUMN … OWNED BY gives the column to another owner', async (t) => {
   await run(server, 'CREATE USER bob', 'GRANT ADD COLUMN ON t TO ann');
   t.is(await errorOf('ALTER TABLE t ADD COLUMN o INT OWNED BY bob'), '');
   t.is(await errorOf('SELECT o FROM t'), 'Access denied [SELECT on t(o)]');
@@ -257,7 +257,7 @@ test.serial('ADD COLUMN … OWNED BY gives the column to somebody else', async (
   await run(server, 'DROP USER bob');
 });
 
-test.serial('a file is put where COPY reads by those who may write files', async (t) => {
+test.serial('uploading a file for COPY requires WRITE FILES', async (t) => {
   const put = (method: string, query = ''): Promise<Response> =>
     fetch(`${server.url}/api/v1/import/file${query}`, {
       method,

@@ -1,4 +1,4 @@
-/** SHOW CREATE DATABASE with users and rights: what it writes makes the same ones again. */
+/** SHOW CREATE DATABASE with users and rights: its output recreates them. */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -28,7 +28,7 @@ async function dump(server: TestServer, rest = '', who = ADMIN): Promise<readonl
   return found.map(([ddl]) => String(ddl));
 }
 
-test('what is dumped makes the same users and rights elsewhere', async (t) => {
+test('a dump recreates the same users and rights on another server', async (t) => {
   const [first, second] = [await startAccessServer(), await startAccessServer()];
   t.teardown(() => Promise.all([first.stop(), second.stop()]));
   await run(first, ...MADE);
@@ -50,7 +50,7 @@ test('what is dumped makes the same users and rights elsewhere', async (t) => {
   }
 });
 
-test('categories, and what is left out for those who may not see it', async (t) => {
+test('a dump has categories and omits what its reader may not see', async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   await run(

@@ -1,4 +1,4 @@
-/** Every form of statement about users and rights, by what it changes. */
+/** Every form of statement about users and rights, tested by its effect. */
 import test, { type ExecutionContext } from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -6,7 +6,7 @@ import { ITEMS } from '../sql/grammar/index.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 import { pgClient } from '../pg-client.js';
 
-/** Section of the dialect's table whose items these are. */
+/** Section of the grammar table with these items. */
 const SECTION = '29.';
 
 let server: TestServer;
@@ -23,7 +23,10 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Only an administrator, a user with a password, a group and an account, all named so. */
+/**
+ * Starts with only an administrator, and a user with password, a group and an account of fixed
+ * names.
+ */
 test.beforeEach(async () => {
   for (const kind of ['USER', 'GROUP', 'SERVICE ACCOUNT']) {
     for (const [name] of await rows(server, ADMIN, `SHOW ${kind}S`)) {
@@ -60,7 +63,7 @@ const token = async (kind: string, who: string, rest = ''): Promise<string> => {
 
 type Show = (t: ExecutionContext) => Promise<void>;
 
-/** By item of the dialect's table. */
+/** Tests by item of the grammar table. */
 const FORMS: Readonly<Record<string, Show>> = {
   '29.1': async (t) => {
     await run(server, 'CREATE USER bob', 'CREATE USER IF NOT EXISTS bob');
@@ -285,7 +288,7 @@ const FORMS: Readonly<Record<string, Show>> = {
   },
 };
 
-/** Who a session of ann's is, before and after each statement. */
+/** Returns the current user of ann's session before and after each statement. */
 async function sessionNames(...statements: readonly string[]): Promise<unknown[]> {
   await run(server, 'GRANT ASSUME SERVICE ACCOUNT feed TO ann');
   const client = pgClient(server.pg, { user: 'ann', password: 'p' });
@@ -305,7 +308,7 @@ async function sessionNames(...statements: readonly string[]): Promise<unknown[]
 
 const items = ITEMS.filter(({ id }) => id.startsWith(SECTION));
 
-test.serial('every form is here', (t) => {
+test.serial('every form of the grammar has a test', (t) => {
   t.deepEqual(
     Object.keys(FORMS),
     items.map(({ id }) => id),

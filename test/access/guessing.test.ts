@@ -1,4 +1,4 @@
-/** Guessing passwords: failures at every way in are counted together. */
+/** Password guessing: failures over all protocols are counted together. */
 import test from 'ava';
 import pg from 'pg';
 
@@ -29,7 +29,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** The SQLSTATE of a refused login; null for one that came in. */
+/** The SQLSTATE of a refused login; null on success. */
 async function wireLogin(user: string, password: string): Promise<string | null> {
   const client = pgClient(server.pg, { user, password });
   try {
@@ -45,7 +45,7 @@ async function httpLogin(user: string, password: string): Promise<number> {
   return (await exec(server, `${user}:${password}`, 'SELECT 1')).status;
 }
 
-test('ten failures are ten, whichever way they come', async (t) => {
+test('ten failures count as ten, over whichever protocol they arrive', async (t) => {
   for (let round = 0; round < MOST / 2; round += 1) {
     t.is(await httpLogin('ann', 'wrong'), 401);
     t.is(await wireLogin('ann', 'wrong'), '28P01');
@@ -54,21 +54,21 @@ test('ten failures are ten, whichever way they come', async (t) => {
   t.is(await wireLogin('ann', 'a'), '28000');
 });
 
-test('a right password without the permission is no failure', async (t) => {
+test('a correct password without the permission is not a failure', async (t) => {
   for (let round = 0; round <= MOST; round += 1) {
     t.is(await wireLogin('bob', 'b'), '42501');
   }
   t.is(await httpLogin('bob', 'b'), 200);
 });
 
-test('tries sent at once are as many as tries one after the other', async (t) => {
+test('concurrent attempts count the same as sequential attempts', async (t) => {
   const tries = Array.from({ length: 4 * MOST }, () => httpLogin('eve', 'wrong'));
   const statuses = await Promise.all(tries);
   t.is(statuses.filter((status) => status === 401).length, MOST);
   t.is(statuses.filter((status) => status === 429).length, 3 * MOST);
 });
 
-test('whoever has a network of addresses has no more guesses for it', (t) => {
+test('the addresses of one IPv6 network share one guess limit', (t) => {
   const limiter = new FailureLimiter(() => 0);
   for (let round = 0; round < MOST; round += 1) {
     limiter.failed('admin', `2001:db8:1:2::${round.toString(16)}`);
@@ -78,7 +78,7 @@ test('whoever has a network of addresses has no more guesses for it', (t) => {
   t.is(limiter.waitSeconds('admin', '::1'), 0);
 });
 
-test('junk between two guesses washes nothing out, and locks nobody else out', (t) => {
+test('junk between two guesses evicts no counter and locks out no other user', (t) => {
   let now = 0;
   const limiter = new FailureLimiter(() => now);
   const guess = (): void => {

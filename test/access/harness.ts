@@ -1,4 +1,4 @@
-/** A server with users and grants, and statements for it as any user. */
+/** A server with users and grants, and functions that run statements as any user. */
 import { startTestServer, type TestServer } from '../golden/server.js';
 
 export const ADMIN = 'admin:quest';
@@ -10,7 +10,7 @@ interface Answer {
   readonly position?: number;
 }
 
-/** `root`: of a server that ran before. */
+/** `root`: of a server that ran earlier. */
 export async function startAccessServer(
   root?: string,
   ...set: readonly string[]
@@ -54,7 +54,7 @@ export async function rows(
   return dataset;
 }
 
-/** As the administrator; throws at the first that fails. */
+/** Runs statements as the administrator; throws at the first failure. */
 export async function run(server: TestServer, ...statements: readonly string[]): Promise<void> {
   for (const statement of statements) {
     const { error } = await exec(server, ADMIN, statement);

@@ -1,7 +1,7 @@
 /**
- * Random sequences about who is who, for gate S15: users, service accounts, groups and people of a
- * provider share three names, are made, dropped and made again, log in, become each other, own
- * views. What the server would let them do is held against a model that tells them apart by number.
+ * Random identity sequences for gate S15. Users, service accounts, groups and external users share
+ * three names. They are created, dropped and re-created, log in, assume each other and own views.
+ * The server's decisions are compared with a model that identifies them by number.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,7 @@ const ADMIN: Principal = {
   identity: { name: 'admin', kind: 'admin' },
 };
 
-/** A person, by number: a later one of the same name is another one. */
+/** A principal with a number: a re-created one with the same name is different. */
 interface Person {
   readonly number: number;
   readonly kind: 'user' | 'service account' | 'group';
@@ -49,14 +49,14 @@ interface Connection {
   readonly number: number;
   readonly password: number;
   readonly visitor: Visitor;
-  /** Whose rights it has now. */
+  /** The principal whose rights apply now. */
   principal: Principal;
   account: { readonly name: string; readonly number: number } | null;
 }
 
 interface View {
   readonly owner: Owner;
-  /** Of the model; null: the administrator. */
+  /** Number in the model; null for the administrator. */
   readonly number: number | null;
 }
 
@@ -69,7 +69,7 @@ interface Reach {
 
 const NOTHING: Reach = { all: false, tables: new Set(), accounts: new Set(), pgwire: false };
 
-/** What differs, over so many sequences; the steps that led there with it. */
+/** Returns the differences of a number of sequences, each with the steps that led to it. */
 export async function identityDifferences(sequences: number, seed: number): Promise<string[]> {
   const root = await mkdtemp(join(tmpdir(), 'identities-'));
   const found: string[] = [];
@@ -94,7 +94,7 @@ function random(seed: number): (below: number) => number {
   };
 }
 
-/** Records in memory, and the two tables there are. */
+/** A database with in-memory records and the two tables. */
 function memoryDatabase(): Database {
   const rows = TABLES.map((name) => JSON.stringify([name, 'a', false])).join(',');
   const reply = { chunk: { bytes: Buffer.from(rows) }, stream: null, summary: null };
@@ -140,7 +140,7 @@ class Sequence {
       const isPrepared = this.#pick(2) === 0;
       for (let step = 0; step < STEPS; step += 1) {
         const prepared = isPrepared && step === 0 ? await this.#prepare() : null;
-        // Several changes may come between two statements of a session.
+        // Several changes may happen between two statements of a session.
         const isAsked = this.#pick(3) === 0;
         const difference =
           prepared ?? (await this.#step()) ?? (isAsked ? await this.#compare() : null);
@@ -169,9 +169,11 @@ class Sequence {
     return chosen;
   }
 
-  // ---- steps: what the server and the model do alike ----
+  // ---- steps that the server and the model both perform ----
 
-  /** A person whose session became a service account, by a right of their own or their group's. */
+  /**
+   * Prepares a session that assumed a service account, through a direct right or one of its group.
+   */
   async #prepare(): Promise<string | null> {
     const [user = '', account = ''] = this.#pick(2) === 0 ? NAMES : [...NAMES].reverse();
     const heir = this.#pick(2) === 0 ? user : 'g';
@@ -217,7 +219,7 @@ class Sequence {
     }
   }
 
-  /** Null where the statement did what it should; `expected`: whether it should run. */
+  /** Returns null when the statement behaved as expected. `expected`: whether it should succeed. */
   async #say(by: Principal, text: string, expected: boolean): Promise<string | null> {
     this.#steps.push(`${principalKey(by)}: ${text}`);
     const refusal = await this.#statement(by, text, () => undefined);
@@ -270,7 +272,7 @@ class Sequence {
     return await this.#say(ADMIN, text, isFree);
   }
 
-  /** Another one of the name, who may do more. */
+  /** Re-creates a principal with the same name and more rights. */
   async #replace(): Promise<string | null> {
     const name = this.#one(NAMES);
     const kind = this.#pick(2) === 0 ? 'user' : 'service account';
@@ -311,7 +313,7 @@ class Sequence {
     return await this.#say(by, `ALTER ${found.kind.toUpperCase()} ${name} ${words}`, expected);
   }
 
-  /** A person who may change passwords, but not one with all rights. */
+  /** A principal that may change passwords, except those of users with all rights. */
   async #helpdesk(): Promise<string | null> {
     const given = ['ADD PASSWORD', 'ENABLE USER', 'DISABLE USER'].join(', ');
     const made = [
@@ -323,7 +325,7 @@ class Sequence {
     }
     const name = this.#one(NAMES);
     const target = this.#there.get(name);
-    // Called like whom they help: that must not make them the same.
+    // The helper has the same name as the user: that must not make them identical.
     const by = external(name, 'helper', ['x-helpers']);
     return await this.#alter(by, target === undefined || !this.#isAlmighty(target), name);
   }
@@ -348,7 +350,7 @@ class Sequence {
     const verb = isGrant ? `GRANT` : 'REVOKE';
     const to = isGrant ? 'TO' : 'FROM';
     const table = this.#one(TABLES);
-    // Revoking from a member what its group gives is an error, and no matter here.
+    // Revoking a group's right from a member is an error, and not tested here.
     const comesAlong = this.#held(found)
       .slice(1)
       .some((group) =>
@@ -454,7 +456,7 @@ class Sequence {
     if ((refusal === null) !== may) {
       return `expected ${String(may)}, was: ${refusal ?? 'it ran'}`;
     }
-    // A session that assumed one account goes on as the next one, by the same right.
+    // A session that assumed one account may assume the next by the same right.
     if (may && connection.account === null) {
       connection.account = { name: account, number: found.number };
     } else if (may) {
@@ -522,7 +524,7 @@ class Sequence {
     );
   }
 
-  // ---- what is known ----
+  // ---- queries on the model ----
 
   #alive(name: string, number: number): Person | undefined {
     const found = this.#there.get(name);
@@ -561,7 +563,7 @@ class Sequence {
     return may && found?.enabled === true ? reachOf([found]) : NOTHING;
   }
 
-  // ---- held against each other ----
+  // ---- comparison ----
 
   async #compare(): Promise<string | null> {
     for (const connection of [...this.#connections]) {
@@ -569,7 +571,7 @@ class Sequence {
       if ((refusal === null) !== this.#lives(connection)) {
         return `session of ${connection.name}: ${refusal?.message ?? 'goes on'}`;
       }
-      // Also of one that has ended: what still runs for it reads with the rights there are.
+      // Also for an ended session: statements still running for it use the current rights.
       const reach = this.#reachOf(connection);
       for (const table of TABLES) {
         const reads = this.#reads(connection.principal, { table });
@@ -598,7 +600,7 @@ class Sequence {
     return null;
   }
 
-  /** Those who are not the same have not the same key, whatever they are called. */
+  /** Different principals must have different keys, whatever their names. */
   #compareKeys(): string | null {
     const numbers = new Map<string, number>();
     for (const { principal, number, account } of this.#connections) {

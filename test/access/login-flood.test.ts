@@ -1,4 +1,4 @@
-/** Passwords that are sent by the thousand: who is checked, who is refused. */
+/** Floods of bad passwords: which logins are checked and which are refused. */
 import { EventEmitter, once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -17,12 +17,12 @@ const ROUNDS = 100_000;
 const SOCKETS = 50;
 const TRIES = 40;
 /**
- * Checks that end before the one that is next does: of each thread the one that was under way when
- * it was sent, one that began before it was read, and one beside it.
+ * Checks that may complete before the next one in the queue. Per thread: the check running when it
+ * was sent, one started before it was read, and one running beside it.
  */
 const MAX_BEFORE_NEXT = 3 * availableParallelism();
 
-// ---- turns ----
+// ---- queue order ----
 
 interface Item extends Waiting {
   readonly name: string;
@@ -30,7 +30,10 @@ interface Item extends Waiting {
 
 const connections = new Map<string, object>();
 
-/** `address/connection/number`, with failures of the connection `address/connection/number/2`. */
+/**
+ * Parses `address/connection/number`, optionally with failures of the connection:
+ * `address/connection/number/2`.
+ */
 function item(name: string): Item {
   const [address = '', connection = '', , failures = '0'] = name.split('/');
   const key = `${address}/${connection}`;
@@ -54,7 +57,7 @@ function order(waiting: HashQueue<Item>): string[] {
   return all;
 }
 
-test('turns go by address, then by connection: those who asked for least are next', (t) => {
+test('the queue is fair by address, then by connection', (t) => {
   const flood = ['a/1/1', 'a/1/2', 'a/1/3', 'a/2/1', 'a/2/2'];
   t.deepEqual(order(queue(10, ...flood)), ['a/2/1', 'a/2/2', 'a/1/1', 'a/1/2', 'a/1/3']);
   const equal = ['a/1/1', 'a/2/1', 'a/3/1', 'a/4/1'];
@@ -70,7 +73,7 @@ test('turns go by address, then by connection: those who asked for least are nex
   t.is(waiting.size, 4);
 });
 
-test('who logged in before comes first, who failed comes last, however often they asked', (t) => {
+test('connections that logged in go first, those that failed go last', (t) => {
   const flood = ['a/1/1/1', 'a/2/1/3', 'a/3/1/2', 'a/4/1/4'];
   const others = ['a/8/1', 'a/9/1', 'a/9/2', 'a/7/1/-1', 'a/7/2/-1'];
   t.deepEqual(order(queue(20, ...flood, ...others)), [
@@ -88,7 +91,7 @@ test('who logged in before comes first, who failed comes last, however often the
   t.is(full.push(item('a/9/1'))?.name, 'a/1/1/1', 'where it is full, too');
 });
 
-test('where it is full, whoever wants most loses', (t) => {
+test('a full queue drops a request of the address with the most requests', (t) => {
   const waiting = queue(4, 'a/1/1', 'a/1/2', 'a/1/3', 'a/2/1');
   t.is(waiting.push(item('a/3/1'))?.name, 'a/1/3');
   t.is(waiting.push(item('b/1/1'))?.name, 'a/1/2');
@@ -97,7 +100,7 @@ test('where it is full, whoever wants most loses', (t) => {
   t.deepEqual(order(waiting).sort(), ['a/1/1', 'a/2/1', 'a/3/1', 'b/1/1']);
 });
 
-test('nothing is kept of those who got what they wanted, however many they are', (t) => {
+test('the queue keeps no state of served requests', (t) => {
   const waiting = queue(2);
   for (let round = 0; round < 5_000; round += 1) {
     waiting.push({ name: String(round), address: `a${round % 7}`, connection: {}, failures: 0 });
@@ -111,7 +114,7 @@ class Connection extends EventEmitter {
   destroyed = false;
 }
 
-test('what nobody waits for any more is not hashed, and no more waits than may', async (t) => {
+test('abandoned hashes are skipped, and the number of waiting hashes is bounded', async (t) => {
   const pool = new HashPool(1);
   const request = { password: 'p', salt: Buffer.alloc(16), iterations: 200_000, keyBytes: 32 };
   const stays = new Connection();
@@ -137,7 +140,9 @@ test('what nobody waits for any more is not hashed, and no more waits than may',
 
 // ---- a server ----
 
-/** Sends `TRIES` bad logins at once on each of `SOCKETS` connections; counts the answers. */
+/**
+ * Sends `TRIES` bad logins immediately on each of `SOCKETS` connections, and counts the responses.
+ */
 class Flood {
   readonly sockets: Socket[] = [];
   text = '';
@@ -190,7 +195,7 @@ test.before(async () => {
 
 test.after.always(() => server.stop());
 
-test.serial('2,000 bad logins: who logged in by a connection before is next on it', async (t) => {
+test.serial('2,000 bad logins: a connection that has logged in before goes first', async (t) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const login = async (who: string): Promise<number | undefined> => {
     const asked = get(`${server.url}/exec?query=SELECT+1`, { agent, headers: credentials(who) });
@@ -213,7 +218,7 @@ test.serial('2,000 bad logins: who logged in by a connection before is next on i
   flood.end();
 });
 
-test.serial('2,000 bad logins: a real first login is next, and DDL does not notice', async (t) => {
+test.serial('2,000 bad logins: a first login is next, and DDL is not delayed', async (t) => {
   const flood = new Flood();
   await flood.begin(server, 1);
   await until(() => flood.count(401) > 0, 'the flood is being checked');
@@ -221,7 +226,7 @@ test.serial('2,000 bad logins: a real first login is next, and DDL does not noti
   const table = exec(server, ADMIN, 'CREATE TABLE beside (i INT)');
   t.is((await exec(server, 'ann:a', 'SELECT 1')).status, 200);
   const checked = flood.count(401) - before;
-  // At most one of each connection, and what was on its way.
+  // At most one per connection, plus those already in flight.
   t.true(checked <= SOCKETS + 14, `${checked} were checked before it`);
   t.is((await table).status, 200);
 
@@ -236,7 +241,7 @@ test.serial('2,000 bad logins: a real first login is next, and DDL does not noti
   flood.end();
 });
 
-test.serial('requests of one client that come at once are checked once', async (t) => {
+test.serial('concurrent requests with the same credentials are checked once', async (t) => {
   const statuses = await Promise.all(
     Array.from({ length: 2 * MAX_WAITING }, async () => {
       return (await exec(server, 'ann:a ', 'SELECT 1')).status;

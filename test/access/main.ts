@@ -1,4 +1,4 @@
-/** `npm run access-model -- --sequences 100000 --seed 7`: grants against the slow model. */
+/** `npm run access-model -- --sequences 100000 --seed 7`: compares grants with the slow model. */
 import { parseArgs } from 'node:util';
 
 import { differences } from './sequences.js';

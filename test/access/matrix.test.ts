@@ -1,4 +1,4 @@
-/** Each kind of statement with all it takes, and without each part of that. */
+/** Runs each kind of statement with all required rights, and without each one of them. */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -27,7 +27,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Runs as a user with these grants and no others; the statement's error. */
+/** Runs a statement as a user with exactly these grants and returns its error. */
 async function attempt(row: Row, held: readonly string[]): Promise<string> {
   await run(server, ...(row.before ?? []), 'REVOKE ALL FROM u', 'GRANT HTTP TO u');
   await run(server, ...held.map((need) => `GRANT ${need} TO u`));

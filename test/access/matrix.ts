@@ -1,11 +1,11 @@
-/** What each kind of statement takes. `ON` is left out for the database. */
+/** Rights required by each kind of statement. A right without `ON` applies to the database. */
 export interface Row {
   readonly sql: string;
-  /** `SELECT ON t(a)`, `CREATE TABLE`: all of them are needed. */
+  /** All required rights, such as `SELECT ON t(a)` or `CREATE TABLE`. */
   readonly needs: readonly string[];
-  /** As the administrator, before each try. */
+  /** Statements of the administrator before each attempt. */
   readonly before?: readonly string[];
-  /** As the administrator, after the statement may have run. */
+  /** Statements of the administrator after each attempt, whether it succeeded or not. */
   readonly after?: readonly string[];
 }
 

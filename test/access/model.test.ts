@@ -10,11 +10,11 @@ const SCHEMA = {
   columns: (table: string): string[] => (table === 't' ? ['ts', 'a', 'b'] : ['ts', 'x']),
 };
 
-test('random grants, revokes and changes of tables agree with the slow model', (t) => {
+test('random grants, revokes and schema changes agree with the slow model', (t) => {
   t.deepEqual(differences(10_000, suiteSeed()), []);
 });
 
-test('a revoke below a grant leaves what else is there', (t) => {
+test('a revoke below a grant keeps the remaining grants', (t) => {
   const all = grant(NO_GRANTS, 'SELECT', 'database', true);
   const less = revoke(all, 'SELECT', { table: 't', columns: ['A'] }, SCHEMA);
   t.deepEqual(
@@ -40,7 +40,7 @@ test('a lower grant folds into a higher one', (t) => {
   ]);
 });
 
-test('the catalogue has the 70 permissions, and those of DELETE and of files', (t) => {
+test('the catalog has the 70 permissions of the reference plus DELETE and files', (t) => {
   t.is(allPermissions().length, 73);
   t.is(new Set(allPermissions().map(([name]) => name)).size, 73);
   t.true(permissionsAt('column').includes('SELECT'));

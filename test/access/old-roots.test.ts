@@ -1,4 +1,7 @@
-/** Roots of older versions: views bound by name, owners and principals without an identity. */
+/**
+ * Root directories of older versions: views bound by name, owners and principals without
+ * identities.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,17 +13,17 @@ import { startTestServer } from '../golden/server.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
 const ANN = 'ann:pw-12345678';
-/** What older versions did not write. */
+/** Fields that older versions did not write. */
 const LATER: ReadonlySet<string> = new Set(['id', 'owner_id', 'sources']);
 
-/** Takes out of every record what this version adds. */
+/** Removes from every record the fields that this version adds. */
 async function makeOld(root: string): Promise<void> {
   const database = await openDatabase({ root });
   for (const kind of ['view', 'access']) {
     const records = await database.loadRecords(kind);
     const old = [...records].map(([key, bytes]) => {
       if (!bytes.toString('utf8').startsWith('{')) {
-        // A secret, of which older versions had none, and which is not missed.
+        // A secret, which older versions did not have and do not need.
         return [key, bytes] as const;
       }
       const record = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
@@ -32,7 +35,7 @@ async function makeOld(root: string): Promise<void> {
   await database.close();
 }
 
-test('views of an older version are bound at the first start, and keep their owners', async (t) => {
+test('views of an older version are bound at the first start and keep their owners', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'old-root-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const first = await startAccessServer(root);
@@ -71,7 +74,7 @@ test('views of an older version are bound at the first start, and keep their own
   await second.stop();
 });
 
-test('what an old view names and is not there stays away', async (t) => {
+test('a table that an old view misses is not resolved when it is created later', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'old-root-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const first = await startTestServer({ root });

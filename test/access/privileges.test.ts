@@ -1,4 +1,4 @@
-/** has_table_privilege() and its kin tell what the session's user may do. */
+/** has_table_privilege() and related functions report the rights of the session's user. */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -31,7 +31,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** What each call says to a user with some rights. */
+/** Result of each call for a user with some rights. */
 const ANSWERS: Readonly<Record<string, boolean>> = {
   "has_table_privilege('t', 'SELECT')": false,
   "has_table_privilege('in', 'SELECT')": true,
@@ -65,13 +65,13 @@ const ANSWERS: Readonly<Record<string, boolean>> = {
   "has_database_privilege('qdb', 'TEMP')": false,
 };
 
-test('calls with texts', async (t) => {
+test('privilege functions called with literals', async (t) => {
   const calls = Object.keys(ANSWERS);
   const [answers] = await rows(server, ANN, `SELECT ${calls.join(', ')}`);
   t.deepEqual(Object.fromEntries(calls.map((call, index) => [call, answers?.[index]])), ANSWERS);
 });
 
-test('the administrator may do everything', async (t) => {
+test('the administrator has every privilege', async (t) => {
   const calls = Object.keys(ANSWERS).filter(
     (call) => !/nothing|TRIGGER|TEMP|pg_class|'ann'/.test(call),
   );
@@ -82,7 +82,7 @@ test('the administrator may do everything', async (t) => {
   );
 });
 
-test('tables of a catalog, as clients ask', async (t) => {
+test('privilege functions over catalog tables, as clients call them', async (t) => {
   const asked = (table: string): string =>
     `SELECT c.relname FROM pg_catalog.pg_class c
       WHERE c.relname IN ('t', 'in', 'u', 'v') AND has_table_privilege(${table}, 'SELECT')
@@ -98,7 +98,7 @@ test('tables of a catalog, as clients ask', async (t) => {
   ]);
 });
 
-test('others are asked about by those who may see their details', async (t) => {
+test('asking about another user requires USER DETAILS', async (t) => {
   const about = "SELECT has_table_privilege('bob', 't', 'TRUNCATE')";
   t.is((await exec(server, ANN, about)).error, 'Access denied [USER DETAILS]');
   t.deepEqual(await rows(server, ADMIN, about), [[true]]);
@@ -106,7 +106,7 @@ test('others are asked about by those who may see their details', async (t) => {
   t.regex((await exec(server, ADMIN, about.replace('bob', 'nobody'))).error ?? '', /'nobody'/);
 });
 
-test('what was granted meanwhile counts, and places of errors are those of the text', async (t) => {
+test('later grants count, and error positions refer to the original SQL', async (t) => {
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT HTTP TO eve');
   const asked = "SELECT has_table_privilege('u', 'SELECT')";
   t.deepEqual(await rows(server, 'eve:e', asked), [[false]]);

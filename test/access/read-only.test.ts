@@ -1,4 +1,4 @@
-/** With `http.security.readonly`, everything that writes is refused, and nothing else is. */
+/** `http.security.readonly` refuses every write, and nothing else. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import test from 'ava';
 import { type BackupStatement, type Node, parse } from '../../ts/sql/index.js';
 import { ADMIN, exec, run, startAccessServer } from './harness.js';
 
-/** Nodes that stand within statements. */
+/** Nodes that occur only inside statements. */
 type Part =
   | 'Null'
   | 'Boolean'
@@ -53,7 +53,7 @@ type Part =
 interface Samples {
   readonly reads?: readonly string[];
   readonly writes?: readonly string[];
-  /** Read by the parser alone. */
+  /** Statements that only the parser accepts. */
   readonly unsupported?: readonly string[];
 }
 
@@ -69,7 +69,7 @@ const BACKUP: Kinds<BackupStatement['action']> = {
   Abort: { unsupported: ['BACKUP ABORT'] },
 };
 
-/** A kind of statement that is missing here does not compile. */
+/** A kind of statement without an entry does not compile. */
 const STATEMENTS: Kinds<Exclude<Node['kind'], Part | 'Backup'>> = {
   Query: {
     reads: [
@@ -135,7 +135,7 @@ function kindOf(sql: string): string {
   return node?.kind === 'Backup' ? node.backup.action : (node?.kind ?? '');
 }
 
-test('a read-only server runs what reads, of every kind, and nothing that writes', async (t) => {
+test('a read-only server runs every kind of read and no write', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-read-only-'));
   const writer = await startAccessServer(root);
   await run(

@@ -1,11 +1,11 @@
 /**
- * The slow model of grants: one fact for each column of each table, and for what may come. `*`
- * as a table is every table to come, as a column every column to come.
+ * The slow model of grants: one fact per column of each table, and for future objects. `*` as a
+ * table means every future table, as a column every future column.
  */
 export interface World {
-  /** The tables and columns there are. */
+  /** Existing tables and their columns. */
   readonly there: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Every name a table or column may ever have. */
+  /** All names that a table or column may ever have. */
   readonly tables: readonly string[];
   readonly columns: readonly string[];
 }
@@ -90,7 +90,7 @@ export class ReferenceGrants {
     }
   }
 
-  /** On the database, a whole table, or one column. */
+  /** Whether a right is held on the database, a whole table, or one column. */
   holds(table: string | null, column: string | null, least: 'yes' | 'option'): boolean {
     const set = least === 'yes' ? this.#has : this.#option;
     return set.has(fact(table ?? ANY, column ?? ANY));
@@ -116,7 +116,7 @@ function facts({ tables, columns }: World, place: Place): string[] {
   return (place.columns ?? [...columns, ANY]).map((column) => fact(place.table, column));
 }
 
-/** The fact of the level above. */
+/** Returns the fact of the level above. */
 function coverOf(place: Place): string | null {
   if (place === 'database') {
     return null;

@@ -1,4 +1,4 @@
-/** SET ROLE and its kin: what clients of PostgreSQL say for a service account. */
+/** SET ROLE and related statements: how PostgreSQL clients assume a service account. */
 import test from 'ava';
 import type pg from 'pg';
 
@@ -34,7 +34,7 @@ async function nameOf(client: pg.Client): Promise<string | undefined> {
   return (await client.query<{ me: string }>('SELECT current_user() me')).rows[0]?.me;
 }
 
-test('a role is a service account, and is left in every way there is', async (t) => {
+test('a role is a service account, and every form of RESET leaves it', async (t) => {
   const client = await connect(server, 'ann', 'a');
   const enters = ['SET ROLE "feed er"', "SET SESSION ROLE 'feed er'", "set role to 'feed er'"];
   const leaves = [
@@ -56,7 +56,7 @@ test('a role is a service account, and is left in every way there is', async (t)
   await client.end();
 });
 
-test('a role somebody may not take is refused, and so is another login', async (t) => {
+test('a role that the user may not assume and another login are refused', async (t) => {
   const client = await connect(server, 'ann', 'a');
   const refused = 'Access denied [ASSUME SERVICE ACCOUNT other]';
   await t.throwsAsync(client.query('SET ROLE other'), { message: refused });
@@ -67,7 +67,7 @@ test('a role somebody may not take is refused, and so is another login', async (
   await client.end();
 });
 
-test('without users there is no role to take', async (t) => {
+test('without users there are no roles', async (t) => {
   const plain = await startTestServer();
   const client = await connect(plain, 'admin', 'quest');
   await t.throwsAsync(client.query('SET ROLE other'), { message: /access control is off/ });

@@ -1,4 +1,4 @@
-/** The rules by which grants are kept and followed, through a real server. */
+/** Rules for storing and applying grants, on a real server. */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -33,7 +33,7 @@ const error = async (who: string, query: string): Promise<string> =>
   (await exec(server, who, query)).error ?? '';
 const held = async (who: string): Promise<string[]> => {
   const found = await rows(server, ADMIN, `SHOW PERMISSIONS ${who}`);
-  // Who was given it is in `statements.test.ts`.
+  // The grantor is tested in `statements.test.ts`.
   const shown = found.map((row) =>
     row
       .slice(0, 5)
@@ -43,7 +43,7 @@ const held = async (who: string): Promise<string[]> => {
   return shown.filter((row) => row !== 'HTTP G');
 };
 
-test.serial('a permission is granted at the levels it has', async (t) => {
+test.serial('a permission can only be granted at its own levels', async (t) => {
   t.regex(await error(ADMIN, 'GRANT CREATE TABLE ON t TO ann'), /cannot be granted on tables/);
   t.regex(await error(ADMIN, 'GRANT INSERT ON t(a) TO ann'), /cannot be granted on columns/);
   t.regex(await error(ADMIN, 'GRANT HTTP ON ALL TABLES TO ann'), /cannot be granted on tables/);
@@ -54,7 +54,7 @@ test.serial('a permission is granted at the levels it has', async (t) => {
   t.deepEqual(await held('ops'), ['SELECT t G'], 'what is covered is folded away');
 });
 
-test.serial('a higher grant covers what comes later, a list of columns does not', async (t) => {
+test.serial('a higher grant covers later objects, a column list does not', async (t) => {
   await run(server, 'GRANT SELECT ON ALL TABLES TO ann', 'CREATE TABLE later (x INT)');
   t.is(await error(ANN, 'SELECT * FROM later'), '');
   await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann', 'GRANT SELECT ON t TO ann');
@@ -66,7 +66,7 @@ test.serial('a higher grant covers what comes later, a list of columns does not'
   t.is(await error(ANN, 'SELECT d FROM t'), 'Access denied [SELECT on t(d)]');
 });
 
-test.serial('all columns but some', async (t) => {
+test.serial('EXCLUDE grants all other columns', async (t) => {
   await run(server, 'GRANT SELECT ON t(* EXCLUDE (b, ts)) TO ann');
   t.deepEqual(await held('ann'), ['SELECT t a G', 'SELECT t ts I'], 'the timestamp comes along');
   const refused = async (list: string): Promise<string> =>
@@ -78,7 +78,7 @@ test.serial('all columns but some', async (t) => {
   t.regex(await refused('missing(*)'), /'missing' does not exist/);
 });
 
-test.serial('a revoke below a grant leaves what is there and nothing that comes', async (t) => {
+test.serial('a revoke below a grant keeps existing objects and excludes later ones', async (t) => {
   await run(server, 'GRANT SELECT ON ALL TABLES TO ann', 'REVOKE SELECT ON t FROM ann');
   await run(server, 'CREATE TABLE later (x INT)');
   t.is(await error(ANN, 'SELECT * FROM u'), '');
@@ -86,7 +86,7 @@ test.serial('a revoke below a grant leaves what is there and nothing that comes'
   t.is(await error(ANN, 'SELECT * FROM later'), 'Access denied [SELECT on later]');
 });
 
-test.serial('granting again without the option takes the option away', async (t) => {
+test.serial('granting again without the option removes the option', async (t) => {
   await run(server, 'GRANT SELECT ON t TO ann WITH GRANT OPTION');
   t.is(await error(ANN, 'GRANT SELECT ON t TO ops'), '');
   t.is(await error(ANN, 'REVOKE SELECT ON t FROM ops'), '');
@@ -94,7 +94,7 @@ test.serial('granting again without the option takes the option away', async (t)
   t.regex(await error(ANN, 'GRANT SELECT ON t TO ops'), /WITH GRANT OPTION/);
 });
 
-test.serial('who creates owns: all of it, to pass on, until it is revoked', async (t) => {
+test.serial('the creator owns the object, with grant option, until revoked', async (t) => {
   await run(server, 'GRANT CREATE TABLE, CREATE VIEW, CREATE SERVICE ACCOUNT TO ann');
   await run(server, 'GRANT ADD COLUMN ON t TO ann');
   for (const statement of [
@@ -114,7 +114,7 @@ test.serial('who creates owns: all of it, to pass on, until it is revoked', asyn
   await run(server, 'DROP VIEW seen', 'DROP SERVICE ACCOUNT bot');
 });
 
-test.serial('an owner of somebody else’s choice', async (t) => {
+test.serial('OWNED BY names another owner', async (t) => {
   await run(server, 'CREATE TABLE given (x INT) OWNED BY ops');
   await run(server, 'CREATE VIEW given_view AS (SELECT x FROM given) OWNED BY ops');
   t.true((await held('ops')).includes('DROP TABLE given G'));
@@ -124,21 +124,24 @@ test.serial('an owner of somebody else’s choice', async (t) => {
   await run(server, 'DROP VIEW given_view');
 });
 
-test.serial('a grant may come before its table, is shown then, and ends with it', async (t) => {
-  await run(server, 'GRANT SELECT ON soon TO ann');
-  t.deepEqual(await held('ann'), []);
-  await run(server, 'CREATE TABLE soon (x INT)');
-  t.deepEqual(await held('ann'), ['SELECT soon G']);
-  t.is(await error(ANN, 'SELECT * FROM soon'), '');
-  await run(server, "RENAME TABLE soon TO 'moved'");
-  t.deepEqual(await held('ann'), ['SELECT moved G']);
-  for (const drop of ['DROP TABLE moved', 'DROP TABLE moved CASCADE PERMISSIONS']) {
-    await run(server, drop, 'CREATE TABLE moved (x INT)');
-    t.is(await error(ANN, 'SELECT * FROM moved'), 'Access denied [SELECT on moved]', drop);
-  }
-});
+test.serial(
+  'a grant may precede its table, is listed once that exists, and ends with it',
+  async (t) => {
+    await run(server, 'GRANT SELECT ON soon TO ann');
+    t.deepEqual(await held('ann'), []);
+    await run(server, 'CREATE TABLE soon (x INT)');
+    t.deepEqual(await held('ann'), ['SELECT soon G']);
+    t.is(await error(ANN, 'SELECT * FROM soon'), '');
+    await run(server, "RENAME TABLE soon TO 'moved'");
+    t.deepEqual(await held('ann'), ['SELECT moved G']);
+    for (const drop of ['DROP TABLE moved', 'DROP TABLE moved CASCADE PERMISSIONS']) {
+      await run(server, drop, 'CREATE TABLE moved (x INT)');
+      t.is(await error(ANN, 'SELECT * FROM moved'), 'Access denied [SELECT on moved]', drop);
+    }
+  },
+);
 
-test.serial('WITH VERIFICATION wants everything to be there', async (t) => {
+test.serial('WITH VERIFICATION requires that the objects and principals exist', async (t) => {
   const grant = async (on: string, to: string): Promise<string> =>
     await error(ADMIN, `GRANT SELECT ON ${on} TO ${to} WITH VERIFICATION`);
   t.is(await grant('t(a)', 'ann'), '');
@@ -147,17 +150,26 @@ test.serial('WITH VERIFICATION wants everything to be there', async (t) => {
   t.regex(await grant('t(missing)', 'ann'), /'missing' does not exist/);
 });
 
-test.serial('rows are kept from readers by a view they cannot turn', async (t) => {
-  await run(
-    server,
-    "INSERT INTO t VALUES ('2026-01-01', 1, 10), ('2026-01-01', 2, 20)",
-    'CREATE VIEW every AS (DECLARE OVERRIDABLE @a := 0 SELECT b FROM t WHERE a = @a)',
-    'CREATE VIEW one AS (DECLARE @a := 1 SELECT * FROM every)',
-    'GRANT SELECT ON one TO ann',
-  );
-  t.deepEqual(await rows(server, ANN, 'SELECT * FROM one'), [[10]]);
-  t.regex(await error(ANN, 'DECLARE @a := 2 SELECT * FROM one'), /not overridable/);
-  t.is(await error(ANN, 'DECLARE @a := 2 SELECT * FROM every'), 'Access denied [SELECT on every]');
-  t.is(await error(ADMIN, 'GRANT SELECT ON one(b) TO ann'), "'one' is a view: grant on all of it");
-  await run(server, 'DROP VIEW one', 'DROP VIEW every');
-});
+test.serial(
+  'a view with a fixed variable hides rows, and its reader cannot override it',
+  async (t) => {
+    await run(
+      server,
+      "INSERT INTO t VALUES ('2026-01-01', 1, 10), ('2026-01-01', 2, 20)",
+      'CREATE VIEW every AS (DECLARE OVERRIDABLE @a := 0 SELECT b FROM t WHERE a = @a)',
+      'CREATE VIEW one AS (DECLARE @a := 1 SELECT * FROM every)',
+      'GRANT SELECT ON one TO ann',
+    );
+    t.deepEqual(await rows(server, ANN, 'SELECT * FROM one'), [[10]]);
+    t.regex(await error(ANN, 'DECLARE @a := 2 SELECT * FROM one'), /not overridable/);
+    t.is(
+      await error(ANN, 'DECLARE @a := 2 SELECT * FROM every'),
+      'Access denied [SELECT on every]',
+    );
+    t.is(
+      await error(ADMIN, 'GRANT SELECT ON one(b) TO ann'),
+      "'one' is a view: grant on all of it",
+    );
+    await run(server, 'DROP VIEW one', 'DROP VIEW every');
+  },
+);

@@ -1,6 +1,6 @@
 /**
- * Random sequences of grants, revokes, changes of tables and questions, answered by the model and
- * by the slow one: what a member of a group may do, and what it may pass on.
+ * Random sequences of grants, revokes, schema changes and checks, run on the real and on the slow
+ * model: what a member of a group may do, and what it may grant.
  */
 import {
   dropTable,
@@ -19,11 +19,11 @@ import { ReferenceGrants, type World } from './reference.js';
 
 const TABLES = ['t', 'u', 'v'];
 const COLUMNS = ['ts', 'a', 'b', 'c'];
-/** With an implicit timestamp and without. */
+/** One permission with an implicit timestamp and one without. */
 const PERMISSIONS = ['SELECT', 'DROP COLUMN'];
 const STEPS = 14;
 
-/** mulberry32: small, and the same everywhere. */
+/** mulberry32: small, and equal on all machines. */
 function random(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -64,7 +64,7 @@ class Sequence {
     this.#there.set('u', new Set(['ts', 'a']));
   }
 
-  /** What differs, with the steps that led there; null when nothing does. */
+  /** Returns the difference with the steps that led to it; null when there is no difference. */
   run(): string | null {
     for (let step = 0; step < STEPS; step += 1) {
       this.#step();
@@ -137,7 +137,7 @@ class Sequence {
     }
   }
 
-  /** Creates a table, or gives its name to another. */
+  /** Creates a table, or renames another one to this name. */
   #create(table: string): void {
     const from = this.#one(TABLES);
     const columns = this.#there.get(from);
@@ -157,7 +157,7 @@ class Sequence {
     this.#steps.push(`rename ${from} ${table}`);
   }
 
-  /** Adds a column, or gives its name to another. */
+  /** Adds a column, or renames another one to this name. */
   #addColumn(table: string, columns: Set<string>, column: string): void {
     const from = this.#one(COLUMNS);
     columns.add(column);
@@ -184,7 +184,7 @@ class Sequence {
 
   #compare(): string | null {
     for (const who of [this.#member, this.#group]) {
-      // What is stored must say the same.
+      // A round trip through the stored form must not change the grants.
       who.grants = grantsOf(grantRows(who.grants));
     }
     const sets = [this.#member.grants, this.#group.grants];
@@ -235,7 +235,7 @@ class Sequence {
   }
 }
 
-/** Runs sequences of one seed; tells each difference. */
+/** Runs sequences of one seed and returns every difference. */
 export function differences(count: number, seed: number): readonly string[] {
   const found: string[] = [];
   for (let index = 0; index < count; index += 1) {

@@ -1,4 +1,6 @@
-/** What acts on the server, or tells of it, is for its administrators: wherever it is written. */
+/**
+ * Calls that act on the server or describe it require administrator rights, wherever they are used.
+ */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -61,11 +63,11 @@ for (const form of FORMS) {
   });
 }
 
-test('a view hides nothing of who made it', async (t) => {
+test('a view does not bypass the rights that a server function requires', async (t) => {
   t.like(await exec(server, 'ann:a', 'CREATE VIEW v AS (SELECT * FROM memory_metrics())'), DENIED);
 });
 
-test('a prepared statement asks each time', async (t) => {
+test('a prepared statement checks its rights at each execution', async (t) => {
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT PGWIRE, SYSTEM ADMIN TO eve');
   const client = pgClient(server.pg, { user: 'eve', password: 'e' });
   await client.connect();

@@ -44,7 +44,7 @@ async function connect(user: string, password: string): Promise<pg.Client> {
   return client;
 }
 
-test.serial('one text whether a table is there or not', async (t) => {
+test.serial('the error is the same whether a table exists or not', async (t) => {
   const { status, position } = await exec(server, ANN, 'SELECT * FROM t');
   t.deepEqual([status, position], [403, 14]);
   t.is(await errorOf(ANN, 'SELECT * FROM t'), 'Access denied [SELECT on t]');
@@ -54,7 +54,7 @@ test.serial('one text whether a table is there or not', async (t) => {
   t.deepEqual(await rows(server, ANN, 'SHOW TABLES'), []);
 });
 
-test.serial('columns: what is not granted is refused, the timestamp comes along', async (t) => {
+test.serial('ungranted columns are refused; the timestamp is granted along', async (t) => {
   await run(server, 'GRANT SELECT ON t(a) TO ann');
   t.deepEqual(await rows(server, ANN, 'SELECT a, ts FROM t'), [[1, '2026-01-01T00:00:00.000000Z']]);
   t.deepEqual(await rows(server, ANN, 'SELECT count() FROM t'), [[1]]);
@@ -83,7 +83,7 @@ test.serial('columns: what is not granted is refused, the timestamp comes along'
   await run(server, 'REVOKE SELECT ON t(a) FROM ann');
 });
 
-test.serial('a revoke counts for what is prepared', async (t) => {
+test.serial('a revoke applies to prepared statements', async (t) => {
   await run(server, 'GRANT SELECT ON t TO ann');
   const client = await connect('ann', 'ann1');
   const query = { name: 'q', text: 'SELECT a FROM t' };
@@ -93,7 +93,7 @@ test.serial('a revoke counts for what is prepared', async (t) => {
   await client.end();
 });
 
-test.serial('groups, and what a member cannot lose alone', async (t) => {
+test.serial('a right inherited from a group cannot be revoked from a member', async (t) => {
   await run(server, 'CREATE GROUP readers', 'GRANT SELECT ON t TO readers');
   await run(server, 'ADD USER ann TO readers');
   t.deepEqual(await rows(server, ANN, 'SELECT a FROM t'), [[1]]);
@@ -112,7 +112,7 @@ test.serial('groups, and what a member cannot lose alone', async (t) => {
   t.is(await errorOf(ANN, 'SELECT a FROM t'), 'Access denied [SELECT on t]');
 });
 
-test.serial('the grant option, and what it cannot widen', async (t) => {
+test.serial('the grant option cannot widen the grant', async (t) => {
   await run(server, "CREATE USER bob WITH PASSWORD 'b'", 'GRANT HTTP TO bob');
   await run(server, 'GRANT SELECT ON t(a) TO ann WITH GRANT OPTION');
   t.is(await errorOf(ANN, 'GRANT SELECT ON t(a) TO bob'), '');
@@ -124,18 +124,21 @@ test.serial('the grant option, and what it cannot widen', async (t) => {
   await run(server, 'DROP USER bob', 'REVOKE ALL FROM ann', 'GRANT HTTP, PGWIRE TO ann');
 });
 
-test.serial('who creates a table owns it, and nobody inherits its grants', async (t) => {
-  await run(server, 'GRANT CREATE TABLE TO ann');
-  t.is(await errorOf(ANN, 'CREATE TABLE mine (x INT)'), '');
-  t.is(await errorOf(ANN, 'CREATE TABLE IF NOT EXISTS u (x INT)'), '');
-  t.is(await errorOf(ANN, 'SELECT * FROM u'), 'Access denied [SELECT on u]');
-  t.is(await errorOf(ANN, 'INSERT INTO mine VALUES (1)'), '');
-  t.is(await errorOf(ANN, "RENAME TABLE mine TO 'own'"), '');
-  t.deepEqual(await rows(server, ANN, 'SELECT * FROM own'), [[1]]);
-  await run(server, 'DROP TABLE own', 'CREATE TABLE own (x INT)');
-  t.is(await errorOf(ANN, 'SELECT * FROM own'), 'Access denied [SELECT on own]');
-  await run(server, 'DROP TABLE own');
-});
+test.serial(
+  'the creator of a table owns it, and a re-created table inherits no grants',
+  async (t) => {
+    await run(server, 'GRANT CREATE TABLE TO ann');
+    t.is(await errorOf(ANN, 'CREATE TABLE mine (x INT)'), '');
+    t.is(await errorOf(ANN, 'CREATE TABLE IF NOT EXISTS u (x INT)'), '');
+    t.is(await errorOf(ANN, 'SELECT * FROM u'), 'Access denied [SELECT on u]');
+    t.is(await errorOf(ANN, 'INSERT INTO mine VALUES (1)'), '');
+    t.is(await errorOf(ANN, "RENAME TABLE mine TO 'own'"), '');
+    t.deepEqual(await rows(server, ANN, 'SELECT * FROM own'), [[1]]);
+    await run(server, 'DROP TABLE own', 'CREATE TABLE own (x INT)');
+    t.is(await errorOf(ANN, 'SELECT * FROM own'), 'Access denied [SELECT on own]');
+    await run(server, 'DROP TABLE own');
+  },
+);
 
 test.serial('a view reads with the rights of its owner', async (t) => {
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT HTTP, CREATE VIEW TO eve');
@@ -149,21 +152,24 @@ test.serial('a view reads with the rights of its owner', async (t) => {
   await run(server, 'DROP VIEW v', 'DROP USER eve');
 });
 
-test.serial('tokens: shown once, refused when dropped, expired, or of the disabled', async (t) => {
-  const made = "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h' REFRESH";
-  const [[name, token, , refresh] = []] = await rows(server, ADMIN, made);
-  t.deepEqual([name, refresh], ['ann', 'true']);
-  const bearer = String(token);
-  t.deepEqual(await rows(server, bearer, 'SELECT current_user()'), [['ann']]);
-  await run(server, 'ALTER USER ann DISABLE');
-  t.is((await exec(server, bearer, 'SELECT 1')).status, 401);
-  t.is((await exec(server, ANN, 'SELECT 1')).status, 401);
-  await run(server, 'ALTER USER ann ENABLE', `ALTER USER ann DROP TOKEN TYPE REST '${bearer}'`);
-  t.is((await exec(server, bearer, 'SELECT 1')).status, 401);
-  t.regex(await errorOf(ADMIN, made.replace('1h', '59s')), /time to live/);
-});
+test.serial(
+  'tokens are shown once, and refused when dropped, expired or of a disabled user',
+  async (t) => {
+    const made = "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h' REFRESH";
+    const [[name, token, , refresh] = []] = await rows(server, ADMIN, made);
+    t.deepEqual([name, refresh], ['ann', 'true']);
+    const bearer = String(token);
+    t.deepEqual(await rows(server, bearer, 'SELECT current_user()'), [['ann']]);
+    await run(server, 'ALTER USER ann DISABLE');
+    t.is((await exec(server, bearer, 'SELECT 1')).status, 401);
+    t.is((await exec(server, ANN, 'SELECT 1')).status, 401);
+    await run(server, 'ALTER USER ann ENABLE', `ALTER USER ann DROP TOKEN TYPE REST '${bearer}'`);
+    t.is((await exec(server, bearer, 'SELECT 1')).status, 401);
+    t.regex(await errorOf(ADMIN, made.replace('1h', '59s')), /time to live/);
+  },
+);
 
-test.serial('a service account is assumed over the wire, and left', async (t) => {
+test.serial('a service account is assumed over the wire protocol, and exited', async (t) => {
   await run(server, 'CREATE SERVICE ACCOUNT feed OWNED BY ann', 'GRANT SELECT ON u TO feed');
   const client = await connect('ann', 'ann1');
   const who = async (): Promise<unknown> =>
@@ -180,7 +186,7 @@ test.serial('a service account is assumed over the wire, and left', async (t) =>
   await run(server, 'DROP SERVICE ACCOUNT feed');
 });
 
-test.serial('the way in is a permission of its own', async (t) => {
+test.serial('each protocol requires its own permission', async (t) => {
   await run(server, "CREATE USER out WITH PASSWORD 'o'");
   t.is((await exec(server, 'out:o', 'SELECT 1')).status, 403);
   await t.throwsAsync(() => connect('out', 'o'), { message: 'Access denied [PGWIRE]' });
@@ -189,7 +195,7 @@ test.serial('the way in is a permission of its own', async (t) => {
   await run(server, 'DROP USER out');
 });
 
-test.serial('lists of users are for those who may list them', async (t) => {
+test.serial('listing users requires LIST USERS', async (t) => {
   t.is(await errorOf(ANN, 'SHOW USERS'), 'Access denied [LIST USERS]');
   t.is(await errorOf(ANN, 'SHOW PERMISSIONS admin'), 'Access denied [USER DETAILS]');
   t.deepEqual(await rows(server, ANN, 'SHOW USER'), [
@@ -204,7 +210,7 @@ test.serial('lists of users are for those who may list them', async (t) => {
   );
 });
 
-test.serial('no group, user or service account holds one of its kind', async (t) => {
+test.serial('groups, users and service accounts cannot form cycles', async (t) => {
   const kinds = { group: 'g', user: 'm', 'service account': 's' } as const;
   for (const [kind, letter] of Object.entries(kinds)) {
     await run(server, ...[0, 1, 2].map((at) => `CREATE ${kind} ring_${letter}${at}`));
@@ -221,7 +227,7 @@ test.serial('no group, user or service account holds one of its kind', async (t)
       }
     }
   }
-  // Through a group an account is assumed, and goes no further.
+  // An account is assumed through the group, and its own rights do not extend further.
   await run(
     server,
     'GRANT ASSUME SERVICE ACCOUNT ring_s0 TO ring_g0',
@@ -232,7 +238,7 @@ test.serial('no group, user or service account holds one of its kind', async (t)
   t.deepEqual(permissions, [['ASSUME SERVICE ACCOUNT ring_s0', null, null, false, 'G', 'ring_g0']]);
 });
 
-test.serial('a user in 200 groups has the rights of the last one', async (t) => {
+test.serial('a user in 200 groups has the rights of the last group', async (t) => {
   const names = Array.from({ length: 200 }, (_, at) => `many_${at}`);
   await run(server, 'CREATE USER member', ...names.map((name) => `CREATE GROUP ${name}`));
   await run(server, `ADD USER member TO ${names.join(', ')}`, 'GRANT SELECT ON u TO many_199');
@@ -241,7 +247,7 @@ test.serial('a user in 200 groups has the rights of the last one', async (t) => 
   t.is((await rows(server, ADMIN, 'SHOW GROUPS member')).length, 200);
 });
 
-test.serial('queries of others are neither seen nor cancelled', async (t) => {
+test.serial('queries of other users can be neither listed nor cancelled', async (t) => {
   const [[id] = []] = await rows(server, ADMIN, 'SELECT query_id FROM query_activity()');
   t.is(typeof id, 'number');
   const seen = await rows(server, ANN, 'SELECT username FROM query_activity()');
@@ -249,7 +255,7 @@ test.serial('queries of others are neither seen nor cancelled', async (t) => {
   t.is(await errorOf(ANN, 'SELECT reload_config()'), 'Access denied [SYSTEM ADMIN]');
 });
 
-test.serial('imports need what they do', async (t) => {
+test.serial('an import requires the rights for its changes', async (t) => {
   const imp = async (table: string, query = ''): Promise<string> => {
     const form = new FormData();
     form.set('data', new Blob(['x\n5\n']), 'data.csv');
@@ -271,7 +277,7 @@ test.serial('imports need what they do', async (t) => {
   t.is((await chk.text()).trim(), 'Does not exist');
 });
 
-test.serial('all of it outlives a kill; the log of it holds no secret', async (t) => {
+test.serial('users and rights survive a kill, and the log contains no secret', async (t) => {
   await run(server, "CREATE USER canary WITH PASSWORD 'canary-7f3a9'", 'GRANT HTTP TO canary');
   const made = "ALTER USER canary CREATE TOKEN TYPE REST WITH TTL '1d'";
   const token = String((await rows(server, ADMIN, made))[0]?.[1]);

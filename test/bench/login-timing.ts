@@ -1,8 +1,9 @@
 /**
  * npm run login-timing -- [--count N] [--seed S]
  *
- * Whether the time of a refused login tells what was right about it: a known user, the beginning of
- * a password or of a token. Welch's t of each pair by turns; beyond 4.5 an attacker could tell.
+ * Checks whether the time of a refused login reveals a correct part: a known user, or the beginning
+ * of a password or token. Computes Welch's t for each interleaved pair; above 4.5 an attacker could
+ * distinguish them.
  */
 import { request } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -14,7 +15,7 @@ const { values } = parseArgs({
 });
 const count = Number(values.count);
 const LIMIT = 4.5;
-/** Pauses of the machine say nothing about a login. */
+/** Discards the slowest times, because pauses of the machine are unrelated to logins. */
 const KEPT_SHARE = 0.9;
 
 const server = await startAccessServer();
@@ -28,7 +29,10 @@ function random(): number {
 }
 
 let address = 0;
-/** Until a refusal comes. Each try is from another address: too many of one are refused unseen. */
+/**
+ * Time until the refusal. Each attempt uses a different address, because too many from one address
+ * are refused without a check.
+ */
 function microsOf(authorization: string): Promise<number> {
   address += 1;
   const localAddress = `127.${1 + ((address >> 16) & 127)}.${(address >> 8) & 255}.${address & 255}`;

@@ -1,8 +1,8 @@
 /**
  * npm run login-speed -- [--rounds N]
  *
- * What a login costs that was proved before: a token of the provider, a name and password of the
- * database, a token of the database. Nanoseconds per login, the median of ten runs.
+ * Cost of a login that was verified before: a provider token, a database password, a database
+ * token. Nanoseconds per login, the median of ten runs.
  */
 import { parseArgs } from 'node:util';
 

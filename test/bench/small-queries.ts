@@ -1,13 +1,12 @@
 /**
  * npm run small-queries -- [--peer NAME=HOST:PORT[,PID]]… [--query SQL] [--form]
- *   [--requests N] [--turns N]
+ *     [--requests N] [--turns N]
  *
- * What a small query costs over kept-alive connections, 1 and 32 of them, in a closed loop: the
- * median and the fastest time of an answer, answers per second, and the processor time the server
- * took for each, which noise on the machine moves least. `--form` sends the query as a form; `{}` in
- * it is a number that counts up, so that no two texts are alike, `{60}` one below 60 by chance, in
- * two digits. Peers that run already (another build, QuestDB) are asked by turns; without any a server is started. A
- * warm-up goes before.
+ * Cost of a small query over 1 and 32 kept-alive connections in a closed loop: median and fastest
+ * response time, responses per second, and the server's processor time per response, which is least
+ * affected by noise. `--form` sends the query as a form. In the query, `{}` is a counter that makes
+ * all queries different, `{60}` a random two-digit number below 60. Running peers (another build,
+ * QuestDB) are measured in turn; without any, a server is started. A warm-up runs first.
  */
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -33,7 +32,7 @@ interface Peer {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Undefined: its processor time is not known. */
+  /** Undefined when the processor time is unknown. */
   readonly pid: number | undefined;
 }
 
@@ -41,7 +40,7 @@ interface Measured {
   readonly p50: number;
   readonly least: number;
   readonly perSecond: number;
-  /** Microseconds of processor time per request: of the program, of the system for it. */
+  /** Microseconds of processor time per request: user time and system time. */
   readonly user: number;
   readonly system: number;
 }
@@ -76,7 +75,7 @@ const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 /** QuestDB writes the size of its last chunk with two digits. */
 const LAST_CHUNK_LONG = Buffer.from('\r\n00\r\n\r\n');
 
-/** Whether an answer is whole; throws when it is none. */
+/** Whether a response is complete; throws when it is not a valid response. */
 function isWhole(answer: Buffer): boolean {
   const end = answer.indexOf(END_OF_HEAD);
   if (end < 0) {
@@ -97,7 +96,7 @@ function isWhole(answer: Buffer): boolean {
 const NUMBER = /\{(\d*)\}/g;
 const isAlike = values.query.search(NUMBER) < 0;
 
-/** Asks until `left` runs out; every time is noted. */
+/** Sends requests until `left` is used up, and records every time. */
 function loop(
   socket: Socket,
   request: (number: number) => Buffer,
@@ -107,7 +106,7 @@ function loop(
   return new Promise<void>((resolve, reject) => {
     let pieces: Buffer | null = null;
     let started = 0;
-    // Answers of one text are of one length.
+    // Responses to the same query have equal length.
     let length = 0;
     const ask = (): void => {
       if (left.count <= 0) {
@@ -141,7 +140,7 @@ function loop(
   });
 }
 
-/** Numbers of texts so far: none comes twice in a run. */
+/** Counter for query numbers, so that none repeats within a run. */
 let asked = 0;
 
 function requestTo(peer: Peer): (number: number) => Buffer {

@@ -1,9 +1,9 @@
 /**
  * npm run statement-speed -- [--runs N] [--rows N]
  *
- * What statements cost beside their data: long INSERTs of literals over HTTP and the wire
- * protocol, a pipeline of prepared INSERTs, the compilation of a SAMPLE BY that is new and of one
- * that comes again. Medians and the fastest of the runs; `nosync`, so that no disk is waited for.
+ * Cost of statements apart from their data: long INSERTs of literals over HTTP and the wire
+ * protocol, a pipeline of prepared INSERTs, and the compilation of a new and of a repeated SAMPLE
+ * BY. Shows median and minimum of the runs, with `nosync` so that disks do not matter.
  */
 import { parseArgs } from 'node:util';
 
@@ -39,7 +39,7 @@ function report(what: string, millis: readonly number[], rows = 0): void {
   process.stdout.write(`${what.padEnd(44)} p50 ${shown(p50)}, least ${shown(least)}${rate}\n`);
 }
 
-/** Milliseconds of each run of what `prepare` makes ready; some runs before them warm up. */
+/** Milliseconds of each prepared run, after several warm-up runs. */
 async function timed(prepare: (run: number) => () => Promise<void>): Promise<number[]> {
   const millis: number[] = [];
   const warm = Math.ceil(runs / 5);
@@ -121,7 +121,7 @@ async function insertsOverPgWire(): Promise<void> {
   report(`INSERT of ${rowCount} × 5, simple query`, simple, rowCount);
   const text = 'INSERT INTO trades VALUES ($1, $2, $3, $4, $5)';
   await send([clientMessage('P', 'ins', text, [0]), clientMessage('S')]);
-  // From here on the answers are not collected.
+  // From here on responses are not collected.
   client.socket.removeAllListeners('data');
   const pipeline = await timed((run) => {
     const bytes = Buffer.concat([...pipelined(run), clientMessage('S')]);
@@ -131,7 +131,7 @@ async function insertsOverPgWire(): Promise<void> {
   client.close();
 }
 
-/** Sends bytes and waits for ReadyForQuery, without reading each of the messages before it. */
+/** Sends bytes and waits for ReadyForQuery, without decoding the messages before it. */
 function exchange({ socket }: RawClient, bytes: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const take = (chunk: Buffer): void => {
@@ -162,7 +162,7 @@ interface Timed {
   readonly timings: { readonly compiler: number };
 }
 
-/** Asks for a SAMPLE BY again and again; `limit` makes a text of its own of it. */
+/** Runs a SAMPLE BY repeatedly; `limit` makes each SQL text different. */
 async function sampleBy(what: string, limit: (index: number) => number): Promise<void> {
   const compiler: number[] = [];
   const whole: number[] = [];

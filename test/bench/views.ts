@@ -1,17 +1,16 @@
 /**
  * npm run view-speed -- [--rows N] [--turns N] [--only PART,…] [--set key=value]…
  *
- * What views cost and how fresh they are, against servers of its own:
- *
- * - `ingestion`: rows into a table without views, with candles of a minute for each of 1,000
- *   symbols, and with a live view, by turns: as lines over HTTP, and by INSERT … SELECT, which
- *   needs no client;
- * - `freshness`: from the answer to an INSERT until a view shows the row, with nothing else to do
- *   and while other rows come;
+ * Cost and freshness of views, on separate servers:
+ * - `ingestion`: rows into a table without views, with one-minute candles for each of 1,000
+ *   symbols, and with a live view, in turn; as lines over HTTP, and by INSERT … SELECT, which needs
+ *   no client;
+ * - `freshness`: time from the response to an INSERT until a view shows the row, idle and under
+ *   load;
  * - `late`: ten rows in ten buckets of a base of N rows;
- * - `full`: a full refresh, and its query beside it;
- * - `hundred`: one commit to a base of a hundred views, until all of them show it;
- * - `answers`: small queries over a base with 0, 1 and 20 views, each of them a new text.
+ * - `full`: a full refresh compared with its query;
+ * - `hundred`: one commit to a base with a hundred views, until all of them show it;
+ * - `answers`: small queries over a base with 0, 1 and 20 views, each with a new SQL text.
  */
 import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -68,7 +67,7 @@ async function withServer(
   }
 }
 
-/** One request over a kept-alive connection; the text of its answer. */
+/** One request over a kept-alive connection; resolves to the response body. */
 function ask(server: TestServer, method: string, path: string, body?: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request(`${server.url}${path}`, { method, agent }, (answer) => {
@@ -105,8 +104,8 @@ type View = keyof typeof POSITIONS;
 const pause = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
 /**
- * Waits until a view shows what its base has now; milliseconds. It asks every other millisecond: who
- * asks without a pause takes one of the processors that refreshes need.
+ * Waits until a view shows the current rows of its base, and returns the milliseconds. Polls every
+ * other millisecond, because polling without a pause would occupy a processor that refreshes need.
  */
 async function caughtUp(server: TestServer, view: View): Promise<number> {
   const began = performance.now();
@@ -122,7 +121,7 @@ async function caughtUp(server: TestServer, view: View): Promise<number> {
   }
 }
 
-/** Rows some microseconds apart, by INSERTs of the server itself. */
+/** Inserts rows a few microseconds apart, with INSERTs that the server generates. */
 async function fill(
   server: TestServer,
   from: number,
@@ -140,7 +139,7 @@ async function fill(
   }
 }
 
-/** Bodies of lines for rows a microsecond apart. */
+/** Request bodies of lines for rows one microsecond apart. */
 function lines(from: number, count: number, each: number): Buffer[] {
   const bodies: Buffer[] = [];
   for (let done = 0; done < count; done += each) {
@@ -154,7 +153,7 @@ function lines(from: number, count: number, each: number): Buffer[] {
   return bodies;
 }
 
-/** Sends bodies one after the other: rows in order. */
+/** Sends bodies one after another, so that rows are in order. */
 async function send(server: TestServer, bodies: readonly Buffer[]): Promise<void> {
   for (const body of bodies) {
     await ask(server, 'POST', '/write', body);
@@ -169,7 +168,7 @@ interface Ingested {
   readonly behind: number;
 }
 
-/** Rows a second, processor time of the server for all of them, how far a view is behind. */
+/** Rows per second, total processor time of the server, and the lag of the view. */
 async function ingested(
   kind: keyof typeof KINDS,
   count: number,
@@ -245,8 +244,8 @@ async function freshness(): Promise<void> {
       };
       await measure(20);
       tell('alone', await measure(TURNS * 60));
-      // A tenth of a second's worth of 100,000 rows a second. Two writers: rows of one come after
-      // later ones of the other, up to 10 ms of time and 10,000 rows behind.
+      // Sends a tenth of a second of rows at 100,000 rows per second. There are two writers, so
+      // rows of one arrive after later rows of the other, by up to 10 ms and 10,000 rows.
       const state = { over: false, sent: 0 };
       const writer = (async () => {
         while (!state.over) {
@@ -267,7 +266,7 @@ async function freshness(): Promise<void> {
   }
 }
 
-/** A base of ROWS rows, a thousand minutes long, with its view. */
+/** A base of ROWS rows over a thousand minutes, with its view. */
 async function withBase(body: (server: TestServer, step: number) => Promise<void>): Promise<void> {
   await withServer(['query.answers.from.views=false'], async (server) => {
     const step = Math.max(1, Math.floor((1_000 * MINUTE) / ROWS));
@@ -297,7 +296,7 @@ async function late(server: TestServer): Promise<void> {
       "SELECT last_micros FROM jobs() WHERE name = 'candles'",
     )) as [[number]];
     refreshes.push(micros / 1_000);
-    // It rests four times as long as it took: rows that come meanwhile would wait for that.
+    // The view pauses for four times its refresh time; rows arriving meanwhile would wait for that.
     await pause(Math.min(5_000, 5 * took));
   }
   say(

@@ -1,10 +1,10 @@
 /**
  * npm run wire-speed -- [--rows N] [--runs N] [--points N] [--base-port N]
  *
- * What PostgreSQL drivers get from Tidemark, QuestDB and PostgreSQL, by turns in one run: all rows of
- * a table of five columns through psycopg (binary) and node-postgres, and the median of a prepared
- * query for one row by its time. QuestDB is started by `start_questdb.sh`, PostgreSQL from Debian's
- * package; what is not there is left out, and said.
+ * Compares PostgreSQL drivers on Tidemark, QuestDB and PostgreSQL, in turn within one run: reading
+ * all rows of a five-column table with psycopg (binary) and node-postgres, and the median of a
+ * prepared query for one row by its time. QuestDB is started by `start_questdb.sh`, PostgreSQL from
+ * Debian's package; missing peers are reported and skipped.
  */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -45,7 +45,7 @@ interface Peer {
 
 const START = '2024-01-01T00:00:00.000000Z';
 const COLUMNS = `x id, x * 0.25 price, x % 97 amount, 'name-' || (x % 1000) name`;
-/** A row each second; both servers make them alike. */
+/** One row per second, generated alike on both servers. */
 const OURS = [
   'CREATE TABLE wire (ts TIMESTAMP, id LONG, price DOUBLE, amount LONG, name VARCHAR) ' +
     'TIMESTAMP(ts) PARTITION BY DAY',
@@ -78,7 +78,7 @@ async function questdb(): Promise<Peer> {
   return { name: 'QuestDB', port: basePort + 1, setup: OURS, stop };
 }
 
-/** Debian's newest; its server refuses to run as root. */
+/** The newest version in Debian; its server refuses to run as root. */
 async function postgresql(): Promise<Peer> {
   const [version] = readdirSync(POSTGRES).sort((a, b) => Number(b) - Number(a));
   const bin = (name: string): string => join(POSTGRES, version ?? '', 'bin', name);
@@ -120,7 +120,7 @@ async function connect(peer: Peer): Promise<pg.Client> {
       password: 'quest',
       database: database(peer),
     });
-    // A peer that ends while a client is open must not hide why.
+    // A peer that ends while a client is open must not hide the original error.
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -157,7 +157,7 @@ async function nodePg(client: pg.Client): Promise<number> {
   return performance.now() - started;
 }
 
-/** Microseconds of each query for one row. */
+/** Microseconds per query for one row. */
 async function pointQueries(client: pg.Client): Promise<number[]> {
   const micros: number[] = [];
   for (let index = -200; index < points; index += 1) {
@@ -205,7 +205,7 @@ try {
     const key = `${what}|${peer.name}`;
     times.set(key, [...(times.get(key) ?? []), ...all]);
   };
-  // The first turn warms up.
+  // The first round is a warm-up.
   for (let turn = 0; turn <= runs; turn += 1) {
     for (const [peer, client] of clients) {
       const measured = [

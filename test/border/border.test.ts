@@ -1,4 +1,4 @@
-/** The border's shape: how many functions there are, and what crosses. */
+/** The shape of the native interface: the number of its functions and the values that cross. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,14 +15,14 @@ import { prepare, run, withDatabase } from './database.js';
 const MAX_FUNCTIONS = 30;
 const declarations = fileURLToPath(new URL('../../../native/index.d.ts', import.meta.url));
 
-test('TypeScript and Rust meet in at most 30 functions', async (t) => {
+test('the native interface has at most 30 functions', async (t) => {
   const text = await readFile(declarations, 'utf8');
   const functions = text.match(/^export declare function \w+|^ {2}\w+\(.*$/gm) ?? [];
   t.true(functions.length > 20, 'the declarations are read');
   t.true(functions.length <= MAX_FUNCTIONS, functions.join('\n'));
 });
 
-test('rows written are rows read', async (t) => {
+test('written rows are read back', async (t) => {
   await withDatabase(async (database) => {
     await run(database, 'create table t (ts timestamp, s symbol, x double) timestamp(ts)');
     await run(database, "insert into t values ('2024-01-02', 'b', 2.5), ('2024-01-01', 'a', null)");
@@ -33,7 +33,7 @@ test('rows written are rows read', async (t) => {
   });
 });
 
-test('time that is over when a statement crosses is no time of it any more', async (t) => {
+test('time that elapsed before prepare counts towards the timeout', async (t) => {
   await withDatabase(async (database) => {
     const late = { code: 'Timeout', message: 'timeout, query aborted [timeout=60000ms]' };
     const terms = Array.from({ length: 200 }, (_, at) => `x + ${at}`).join();
@@ -49,7 +49,7 @@ test('time that is over when a statement crosses is no time of it any more', asy
   });
 });
 
-test('a small query is over before its caller waits, a large one is not', async (t) => {
+test('a small query completes within its call, a large query does not', async (t) => {
   await withDatabase(async (database) => {
     await run(
       database,
@@ -62,14 +62,14 @@ test('a small query is over before its caller waits, a large one is not', async 
     );
     const between = async (from: string, to: string): Promise<[string, boolean]> => {
       let hasWaited = false;
-      // Comes after everything that is settled already.
+      // Runs after everything that is already settled.
       process.nextTick(() => {
         hasWaited = true;
       });
       const reply = await statement.execute([from, to], { rows: { format: 'json' } });
       return [reply.chunk?.bytes.toString() ?? '', hasWaited];
     };
-    // On a busy machine any run may take too long for the next one to be a small one.
+    // On a busy machine any run may take too long for the next one to count as small.
     const soon = async (from: string, to: string): Promise<[string, boolean]> => {
       let last = await between(from, to);
       for (let tries = 0; last[1] && tries < 20; tries += 1) {
@@ -86,12 +86,12 @@ test('a small query is over before its caller waits, a large one is not', async 
     t.deepEqual(await between(...all), ['[1000000,500000500000]', true]);
     t.deepEqual(await between(...second), ['[1,2]', true]);
     t.deepEqual(await soon(...second), ['[1,2]', false]);
-    // Read without waiting for other tasks.
+    // The result is available without waiting for other tasks.
     t.deepEqual(await between(...day), ['[86400,3732523200]', true]);
   });
 });
 
-test('what was stopped, or as long as a parameter says, ends after its caller waits', async (t) => {
+test('a stopped query, or one whose parameter makes it long, completes later', async (t) => {
   await withDatabase(async (database) => {
     await run(database, "create table one as (select 'x'::varchar s)");
     const isDoneAtOnce = async (
@@ -115,7 +115,7 @@ test('what was stopped, or as long as a parameter says, ends after its caller wa
     }
     t.true(isQuick, 'it was quick');
     await run(database, "update one set s = repeat('x', 60000000)");
-    // On a busy machine the time may be over before it runs: then nothing was stopped.
+    // On a busy machine the timeout may expire before the query runs; then nothing was stopped.
     for (let tries = 0; isQuick && tries < 20; tries += 1) {
       isQuick = await isDoneAtOnce(long, [], 1);
     }
@@ -126,7 +126,7 @@ test('what was stopped, or as long as a parameter says, ends after its caller wa
   });
 });
 
-test('a parameter that a function takes as it comes is text', async (t) => {
+test('an untyped parameter of a polymorphic function is a string', async (t) => {
   await withDatabase(async (database) => {
     for (const [sql, values, expected] of [
       ['select concat($1, $2)', ['a', '2'], '["a2"]'],
@@ -145,7 +145,7 @@ test('a parameter that a function takes as it comes is text', async (t) => {
   });
 });
 
-test('an arena is read by arrow-js-ffi without copies of the columns', async (t) => {
+test('arrow-js-ffi reads an arena without copying columns', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(
       database,
@@ -160,7 +160,7 @@ test('an arena is read by arrow-js-ffi without copies of the columns', async (t)
   });
 });
 
-test('an execution can be cancelled from the moment it was asked for', async (t) => {
+test('an execution can be cancelled as soon as it is requested', async (t) => {
   await withDatabase(async (database) => {
     const text = 'select sum(sqrt(x)) from long_sequence(100000000000)';
     const statement = await prepare(database, text);
@@ -187,7 +187,7 @@ test('an execution can be cancelled from the moment it was asked for', async (t)
   });
 });
 
-test('a row limit holds for every chunk, and the summary comes at the end', async (t) => {
+test('a row limit applies to every chunk, and the summary arrives last', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(database, 'select x from long_sequence(10)');
     const reply = await statement.execute([], { rows: { format: 'json' }, firstChunkRows: 4 });
@@ -200,8 +200,8 @@ test('a row limit holds for every chunk, and the summary comes at the end', asyn
   });
 });
 
-// Before the others: the memory that is measured is the process's.
-test.serial('a slow reader stops the query instead of filling memory', async (t) => {
+// Runs first, because it measures the memory of the process.
+test.serial('a slow reader pauses the query, and memory does not grow', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(database, 'select x, x * 2 y from long_sequence(20000000)');
     const reply = await statement.execute([], { rows: { format: 'json' } });
@@ -230,13 +230,13 @@ test('cancel by id stops a query', async (t) => {
     await until(() => database.activeQueries().length === 1, 'it runs');
     const [query] = database.activeQueries();
     t.true(database.cancelQuery(query?.queryId ?? 0n));
-    // The query itself would take hours: an answer at all shows that it was stopped.
+    // The query would take hours, so any response proves that it was stopped.
     const error = await t.throwsAsync(running);
     t.true(error instanceof DatabaseError && error.code === 'Cancelled');
   });
 });
 
-test('errors cross with code, text and position', async (t) => {
+test('errors carry code, message and position across the boundary', async (t) => {
   await withDatabase(async (database) => {
     const error = await t.throwsAsync(prepare(database, 'select nope from long_sequence(1)'));
     t.true(error instanceof DatabaseError);
@@ -248,7 +248,7 @@ test('errors cross with code, text and position', async (t) => {
   });
 });
 
-test('depth and length are limits, not stack overflows', (t) => {
+test('depth and length hit limits and cause no stack overflow', (t) => {
   const nested = `select ${'('.repeat(100_000)}1${')'.repeat(100_000)}`;
   t.throws(() => parse(nested), { message: /nest|deep/i });
   const terms = Array.from({ length: 100_000 }, (_, i) => `x = ${i}`).join(' or ');
@@ -263,7 +263,7 @@ test('a query of 9,000 terms is bound and run', async (t) => {
   });
 });
 
-test('records are durable and come back by kind', async (t) => {
+test('records are durable and can be loaded by kind', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-records-'));
   const first = await openDatabase({ root });
   await first.commitRecords('user', new Map([['ann', Buffer.from([1, 2])]]));

@@ -1,6 +1,6 @@
 /**
- * Small queries without parameters that are run again: their result is cached until the next
- * commit, in the form that was asked, and those of larger queries are not.
+ * Repeated small queries without parameters: their results are cached in the requested format until
+ * the next commit. Results of larger queries are not.
  */
 import test from 'ava';
 
@@ -25,7 +25,7 @@ async function answer(statement: Statement, format: 'csv' | 'json' = 'json'): Pr
   return `${chunk?.bytes.toString() ?? ''}${stream == null ? '' : ' and more'}`;
 }
 
-/** Runs it until a result is cached: one that takes long on a busy machine is not. */
+/** Repeats the query until its result is cached; slow runs on a busy machine are not. */
 async function untilCached(database: Database, statement: Statement): Promise<string[]> {
   const before = cachedResults(database);
   const answers: string[] = [];
@@ -65,7 +65,7 @@ test('the result of a small query is cached until the next commit', async (t) =>
 });
 
 const NEVER = [
-  // More rows than a small query reads.
+  // More rows than a small query may read.
   "SELECT count() FROM t WHERE x > 100 AND s != 's3'",
   'SELECT rnd_long() FROM t LIMIT 3',
   'SELECT now(), x FROM t LIMIT 3',
@@ -73,7 +73,7 @@ const NEVER = [
   'SELECT query FROM query_activity()',
 ];
 
-test('what is large, or another one each time, is not cached', async (t) => {
+test('large and volatile results are not cached', async (t) => {
   await withDatabase(async (database) => {
     await fill(database);
     for (const text of NEVER) {

@@ -1,7 +1,6 @@
 /**
- * Prepared statements whose parameters are in WHERE keep their plan from one execution to the next.
- * Whatever the values, whatever was written in between: each answer, and each error, is that of a
- * statement which was never run before.
+ * Prepared statements with parameters in WHERE reuse their plan across executions. For any values,
+ * and after any writes in between, each answer and error equals that of a newly prepared statement.
  */
 import test from 'ava';
 
@@ -17,7 +16,7 @@ import { type ParameterTypes, prepare, run, withDatabase } from './database.js';
 
 const DAYS = 12;
 
-/** A statement, and how many parameters it has. */
+/** A statement and its number of parameters. */
 const STATEMENTS: readonly (readonly [text: string, parameters: number, types?: ParameterTypes])[] =
   [
     ['SELECT x, s FROM t WHERE ts = $1', 1],
@@ -100,7 +99,7 @@ const STATEMENTS: readonly (readonly [text: string, parameters: number, types?: 
     ["SELECT x FROM t WHERE ts > dateadd('d', 1, $1)", 1],
   ];
 
-/** The rows, or the error with its place. */
+/** The rows, or the error with its position. */
 async function outcome(statement: Statement, values: ParameterValues): Promise<string> {
   try {
     const { chunk, stream } = await statement.execute(values, { rows: { format: 'json' } });
@@ -144,7 +143,7 @@ async function fill(database: Database): Promise<void> {
   await run(database, 'CREATE VIEW v AS (SELECT * FROM t WHERE d > 20)');
 }
 
-test('a plan kept for other values answers as one made for these', async (t) => {
+test('a plan cached for other values gives the same answer as a fresh plan', async (t) => {
   const random = new Random(suiteSeed());
   await withDatabase(async (database) => {
     await fill(database);
@@ -170,7 +169,7 @@ test('a plan kept for other values answers as one made for these', async (t) => 
   });
 });
 
-/** What a literal in the place of each value answers. */
+/** The answer with literals in place of the parameters. */
 async function literally(database: Database, text: string, values: ParameterValues) {
   const quoted = (value: unknown): string =>
     typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'null';
@@ -202,7 +201,7 @@ const CHANGES = [
   'ALTER TABLE t RENAME COLUMN e TO d',
 ];
 
-test('values that name symbols answer as literals do, whatever is written meanwhile', async (t) => {
+test('parameters that name symbols answer as literals do, despite concurrent writes', async (t) => {
   const random = new Random(suiteSeed());
   await withDatabase(async (database) => {
     await fill(database);
@@ -225,7 +224,7 @@ test('values that name symbols answer as literals do, whatever is written meanwh
           );
           const expected = await literally(database, text, values);
           const answer = await outcome(kept, values);
-          // A statement that was prepared for other columns is prepared anew.
+          // A statement prepared for other columns is prepared again.
           if (!answer.startsWith('REPLAN') && !answer.includes('tables changed')) {
             t.is(answer, expected, `${change}: ${text} with ${JSON.stringify(values)}`);
           }
@@ -236,7 +235,7 @@ test('values that name symbols answer as literals do, whatever is written meanwh
   });
 });
 
-test('a plan kept for few rows is not one for many, nor the other way round', async (t) => {
+test('a plan cached for few rows is not used for many rows, nor the reverse', async (t) => {
   await withDatabase(async (database) => {
     await run(
       database,
@@ -257,7 +256,7 @@ test('a plan kept for few rows is not one for many, nor the other way round', as
   });
 });
 
-test('a kept plan ends with the table it was made for', async (t) => {
+test('a cached plan is dropped with its table', async (t) => {
   await withDatabase(async (database) => {
     await fill(database);
     const statement = await prepare(database, 'SELECT count() FROM t WHERE ts >= $1');
@@ -273,11 +272,11 @@ test('a kept plan ends with the table it was made for', async (t) => {
   });
 });
 
-/** Results that were cached for their values, since the database was opened. */
+/** Number of results cached by parameter values since the database was opened. */
 const cachedResults = (database: Database): number =>
   database.metrics()['cached_results_total'] ?? Number.NaN;
 
-test('values that come again have the same result until the next commit', async (t) => {
+test('repeated parameter values reuse the cached result until the next commit', async (t) => {
   await withDatabase(async (database) => {
     await fill(database);
     const statement = await prepare(database, 'SELECT count(), max(x) FROM t WHERE s = $1');
@@ -296,7 +295,7 @@ test('values that come again have the same result until the next commit', async 
   });
 });
 
-test('what a value says of the clock is asked each time', async (t) => {
+test('a parameter that depends on the clock is evaluated each time', async (t) => {
   await withDatabase(async (database) => {
     await fill(database);
     const statement = await prepare(database, 'SELECT count() FROM t WHERE ts IN $1', ['VARCHAR']);
@@ -308,7 +307,7 @@ test('what a value says of the clock is asked each time', async (t) => {
   });
 });
 
-/** One change of `t`, of any kind that moves, adds or takes away last rows. */
+/** A random change of `t` that moves, adds or removes last rows. */
 function change(random: Random): string {
   const s = `s${random.between(0, 6)}`;
   const at = instant(random);
@@ -337,7 +336,7 @@ function change(random: Random): string {
 const rowsOf = async (statement: Statement, values: ParameterValues): Promise<unknown> =>
   JSON.parse(`[${await outcome(statement, values)}]`);
 
-/** The last row of each key, of rows in the order of time. */
+/** The last row of each key, for rows in time order. */
 function lastOf(rows: readonly unknown[][], keys: readonly number[]): unknown[][] {
   const last = new Map<string, unknown[]>();
   for (const row of rows) {
@@ -350,7 +349,7 @@ function lastOf(rows: readonly unknown[][], keys: readonly number[]): unknown[][
 
 for (const dedup of [false, true]) {
   const keys = dedup ? 'upserted keys' : 'keys';
-  test(`the last rows of ${keys} are the last of all rows`, async (t) => {
+  test(`the last rows of ${keys} match the last of all rows`, async (t) => {
     const random = new Random(suiteSeed());
     await withDatabase(async (database) => {
       const upsert = dedup ? ' DEDUP UPSERT KEYS(ts, s)' : '';
@@ -395,12 +394,12 @@ for (const dedup of [false, true]) {
 
 const MANY = 300;
 
-/** Rows of many symbols, and of none. */
+/** Rows of many symbols and of null. */
 const FILL =
   "INSERT INTO t (ts, x, s) SELECT dateadd('s', (x * 7)::int, '2024-01-01'), x, " +
   `CASE WHEN x % 9 = 0 THEN NULL ELSE 's' || x * x % ${MANY} END FROM long_sequence(35000)`;
 
-/** One change of a table with many symbols. */
+/** A random change of a table with many symbols. */
 function changeOfMany(random: Random): string {
   const s = `s${random.between(0, MANY + 20)}`;
   const at = `2024-01-0${random.between(1, 4)}T${String(random.between(10, 24)).padStart(2, '0')}`;
@@ -469,7 +468,7 @@ for (const dedup of [false, true]) {
         }
         const change = changeOfMany(random);
         await run(database, change).catch((error: unknown) => {
-          // A column or a partition that is there, or gone, already.
+          // The column or partition already exists, or is already gone.
           t.true(error instanceof DatabaseError, String(error));
         });
         if (change.startsWith('TRUNCATE')) {

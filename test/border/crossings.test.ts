@@ -1,4 +1,7 @@
-/** How often a statement crosses the border. Alone in its process: calls are counted for all. */
+/**
+ * Counts calls across the native interface. Alone in its process, because calls are counted for all
+ * databases.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -14,7 +17,7 @@ import { readStatement } from '../../ts/sql/index.js';
 
 type Method = (this: unknown, ...given: unknown[]) => unknown;
 
-/** Names of what is called of the addon's classes from now on. */
+/** Records the names of the addon's methods called from now on. */
 function countCalls(): string[] {
   const native = createRequire(import.meta.url)('#native') as typeof Addon;
   const calls: string[] = [];
@@ -33,7 +36,7 @@ function countCalls(): string[] {
   return calls;
 }
 
-test('a query without a table that comes again only asks whether it is current', async (t) => {
+test('a repeated query without a table only checks that it is current', async (t) => {
   const calls = countCalls();
   const root = await mkdtemp(join(tmpdir(), 'tidemark-crossings-'));
   const database = await openDatabase({ root });

@@ -1,4 +1,4 @@
-/** A database of the engine alone, for one test. */
+/** An engine database for a single test. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { parse } from '../../ts/sql/index.js';
 
 export type ParameterTypes = StatementContext['parameterTypes'];
 
-/** Opens an empty root, and removes it when `work` is done. */
+/** Opens an empty root and removes it when `work` ends. */
 export async function withDatabase(work: (database: Database) => Promise<void>): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-border-'));
   const database = await openDatabase({ root });
@@ -35,7 +35,7 @@ export async function prepare(
   return await database.prepare(tree, { user: 'admin', ...types });
 }
 
-/** Runs a statement; its first rows as JSON. */
+/** Runs a statement and returns its first rows as JSON. */
 export async function run(database: Database, sql: string): Promise<string> {
   const statement = await prepare(database, sql);
   const reply = await statement.execute([], { rows: { format: 'json' } });

@@ -1,4 +1,4 @@
-/** Copies, checks and damage, through the real addon and SQL. */
+/** Backups, checks and damage, through the real addon and SQL. */
 import { cp, mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ async function create(database: Database): Promise<void> {
   }
 }
 
-test('a copy is made while the database is open, and put back', async (t) => {
+test('a backup is taken while the database is open, and restored', async (t) => {
   await withRoot(async (root) => {
     const database = await openDatabase({ root });
     await create(database);
@@ -53,7 +53,7 @@ test('a copy is made while the database is open, and put back', async (t) => {
     await run(database, 'check database');
     await database.close();
 
-    // The copy is a root of its own.
+    // The backup is a complete root.
     const elsewhere = await openDatabase({ root: join(root, '.checkpoint') });
     t.is(await run(elsewhere, 'select count() from a'), '[100000]');
     await elsewhere.close();
@@ -77,19 +77,19 @@ async function flip(path: string, at: number): Promise<void> {
   await file.close();
 }
 
-test('a damaged table is named, refuses writes, and can be dropped', async (t) => {
+test('a damaged table is reported, refuses writes and can be dropped', async (t) => {
   await withRoot(async (root) => {
     let database = await openDatabase({ root });
     await create(database);
     await database.close();
     const folder = join(root, 'db/t/1');
     const day = '1970-01-04';
-    // The manifest before, kept to fall back to, may name another segment of the day.
+    // The previous manifest, retained as a fallback, may reference another segment of the day.
     const segments = (await readdir(folder)).filter((name) => name.startsWith(day));
     const copy = join(root, 'copy');
     await cp(join(root, 'db'), join(copy, 'db'), { recursive: true });
     for (const segment of segments) {
-      // In the second column: a day has 1,440 rows of 8 bytes.
+      // Within the second column: a day has 1,440 rows of 8 bytes.
       await flip(join(folder, segment), 15_000);
     }
 

@@ -1,4 +1,4 @@
-/** What callers of the embedded library may hand over, and the errors they get otherwise. */
+/** Values that callers of the embedded library may pass, and the errors for others. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ async function isRefused(
   t.regex(error.message, message);
 }
 
-test('parameters are values of JavaScript', async (t) => {
+test('parameters are JavaScript values', async (t) => {
   await withLibrary(async (database) => {
     const ask = async (sql: string, value: Parameter): Promise<unknown> => {
       const table = await database.query(`SELECT ${sql} v`, [value]);
@@ -48,7 +48,7 @@ test('parameters are values of JavaScript', async (t) => {
   });
 });
 
-test('an appender reads CSV, and what it does not read has no type', async (t) => {
+test('an appender reads CSV, and columns it does not read have no type', async (t) => {
   await withLibrary(async (database) => {
     const csv = {
       delimiter: ',',
@@ -71,7 +71,7 @@ test('an appender reads CSV, and what it does not read has no type', async (t) =
   });
 });
 
-test('options that the engine does not have are refused by name', async (t) => {
+test('unknown engine options are refused by name', async (t) => {
   const root = join(tmpdir(), 'tidemark-never-made');
   // @ts-expect-error: no such option.
   const unknown = (): Promise<unknown> => open({ root, speed: 'high' });

@@ -1,6 +1,6 @@
 /**
- * One process with one armed failure point: calls the whole border once and reports, as one JSON
- * line, which calls failed and how. That the line appears at all proves that the process lives.
+ * A process with one armed failpoint. It calls the complete native interface once and reports the
+ * failed calls as one line of JSON. The line itself proves that the process survived.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ async function attempt<T>(name: string, call: () => T | Promise<T>): Promise<T |
   try {
     return await call();
   } catch (error) {
-    // The first failure counts: what fails later may fail for want of it.
+    // Only the first failure counts; later ones may be its consequences.
     failures[name] ??= error instanceof DatabaseError ? error.code : `not ours: ${String(error)}`;
     return undefined;
   }
@@ -51,7 +51,7 @@ async function prepare(database: Database, sql: string): Promise<string | undefi
   return reply?.chunk?.bytes.toString();
 }
 
-/** A summary is there after the last row only. */
+/** A summary exists only after the last row. */
 async function drain(stream: ResultStream): Promise<void> {
   let chunk = await stream.next();
   while (chunk !== null) {

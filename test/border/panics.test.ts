@@ -1,6 +1,6 @@
 /**
- * A forced panic in every exported function and in every worker becomes an `Internal` error, and
- * the process lives. Each failure point gets a process of its own.
+ * A forced panic in every exported function and every worker becomes an `Internal` error, and the
+ * process survives. Each failpoint runs in a separate process.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import test from 'ava';
 const run = promisify(execFile);
 const child = fileURLToPath(new URL('./panic-child.js', import.meta.url));
 
-/** Failure point → calls of which at least one must fail. */
+/** Failpoint → calls of which at least one must fail. */
 const POINTS: Readonly<Record<string, readonly string[]>> = {
   set_log_sink: ['openDatabase'],
   open_database: ['openDatabase'],
@@ -55,12 +55,12 @@ async function failuresWith(point: string): Promise<Record<string, string>> {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, string>;
 }
 
-test('without a failure point every call answers', async (t) => {
+test('without a failure point every call succeeds', async (t) => {
   t.deepEqual(await failuresWith('none'), {});
 });
 
 for (const [point, calls] of Object.entries(POINTS)) {
-  test(`a panic at ${point} is an error, not the end`, async (t) => {
+  test(`a panic at ${point} becomes an error and the database continues`, async (t) => {
     const failures = await failuresWith(point);
     const failed = calls.filter((call) => failures[call] === 'Internal');
     t.true(failed.length > 0, `expected one of ${calls.join(', ')} in ${JSON.stringify(failures)}`);

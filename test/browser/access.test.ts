@@ -1,6 +1,6 @@
 /**
- * The permission editor. The rights themselves are the server's business and tested there; here
- * the page gets prepared lists, and what it sends is looked at.
+ * The permission editor. The server tests cover the rights themselves. Here the page receives
+ * prepared lists, and the statements that it sends are checked.
  */
 import type { Page } from 'playwright-core';
 
@@ -48,7 +48,7 @@ const LISTS: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Answers what is about rights; the statements that would change some, in order. */
+/** Answers queries about rights, and collects the statements that would change rights, in order. */
 async function prepare(page: Page, refused = ''): Promise<string[]> {
   const sent: string[] = [];
   await page.route('**/exec?*', async (route) => {
@@ -68,7 +68,7 @@ async function prepare(page: Page, refused = ''): Promise<string[]> {
   return sent;
 }
 
-browserTest('clicks plan changes, and applying runs them in order', async (t) => {
+browserTest('clicks plan changes, and Apply runs them in order', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const sent = await prepare(page);
@@ -121,7 +121,7 @@ browserTest('clicks plan changes, and applying runs them in order', async (t) =>
   });
 });
 
-browserTest('what is refused is said, and the rest stays planned', async (t) => {
+browserTest('a refused change is reported, and the remaining changes stay planned', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const sent = await prepare(page, 'GRANT SELECT ON trades TO quants');
@@ -135,7 +135,7 @@ browserTest('what is refused is said, and the rest stays planned', async (t) => 
   });
 });
 
-browserTest('the page is offered where the server has users, and nowhere else', async (t) => {
+browserTest('the page is offered only where the server has users', async (t) => {
   t.deepEqual(await rows('SELECT 1'), [[1]]);
   await onPage(t, async (shown) => {
     const entry = shown.page.getByRole('link', { name: 'Users and permissions' });

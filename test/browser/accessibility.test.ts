@@ -1,4 +1,4 @@
-/** Every screen in every theme, looked at by axe: no serious violation. */
+/** axe finds no serious violation on any screen in any theme. */
 import type { ExecutionContext } from 'ava';
 
 import { seriousViolations } from './axe.js';
@@ -14,7 +14,7 @@ async function look(t: ExecutionContext, shown: ConsolePage, screen: string): Pr
   });
 }
 
-browserTest('the workspace with a result, a plan, the log and an error', async (t) => {
+browserTest('axe: the workspace with a result, a plan, the log and an error', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 1h';
@@ -35,7 +35,7 @@ browserTest('the workspace with a result, a plan, the log and an error', async (
   });
 });
 
-browserTest('what is done with rows, statements and charts', async (t) => {
+browserTest('axe: actions on rows, statements and charts', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query =
@@ -66,14 +66,14 @@ browserTest('what is done with rows, statements and charts', async (t) => {
   });
 });
 
-browserTest('what is wrong is found', async (t) => {
+browserTest('axe finds a planted violation', async (t) => {
   await onPage(t, async ({ page }) => {
     await page.evaluate("document.querySelector('.main').append(document.createElement('img'))");
     t.deepEqual(await seriousViolations(page), ['image-alt: <img>']);
   });
 });
 
-browserTest('tables, running queries and their dialogs', async (t) => {
+browserTest('axe: tables, running queries and their dialogs', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -99,7 +99,7 @@ browserTest('tables, running queries and their dialogs', async (t) => {
   );
 });
 
-browserTest('imports and first steps', async (t) => {
+browserTest('axe: imports and first steps', async (t) => {
   await onPage(t, (shown) => look(t, shown, 'start'), { page: 'start' });
   await onPage(
     t,

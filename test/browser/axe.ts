@@ -1,4 +1,4 @@
-/** What axe finds wrong with the page at present. */
+/** The violations that axe finds on the current page. */
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 
@@ -6,20 +6,20 @@ import type { Page } from 'playwright-core';
 
 const SOURCE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** Run in the page: everything of WCAG 2.2 A and AA, and the rules of good practice. */
+/** Runs in the page: all rules of WCAG 2.2 A and AA, and the best-practice rules. */
 const RUN = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
   violations
     .filter(({ id, impact }) =>
       impact === 'serious' || impact === 'critical' || id === 'landmark-unique')
     .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 160))))`;
 
-/** Colours on their way from one theme to the next belong to neither. */
+/** Waits for transitions, because intermediate colours belong to no theme. */
 const STILL = `Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
   .then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))`;
 
-/** Serious and critical violations, and regions of one name, one line for each place. */
+/** Serious and critical violations, and duplicate region names, one line per element. */
 export async function seriousViolations(page: Page): Promise<string[]> {
-  // The protocol hands the text over: no script element, so the page's policy stays as it is.
+  // Injects the script through the protocol, so that the page's content policy stays unchanged.
   if (!(await page.evaluate<boolean>('"axe" in window'))) {
     await page.evaluate(await readFile(SOURCE, 'utf8'));
   }

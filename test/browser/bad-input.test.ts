@@ -1,4 +1,4 @@
-/** Hostile names and values, servers that stop half-way, and files of tabs that are none. */
+/** Adversarial names and values, servers that stop half-way, and malformed tab files. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
@@ -10,7 +10,7 @@ const { browserTest, onPage, rows, server } = browserSuite('bad input in a brows
 const PAYLOAD = `<img src=x onerror="console.error('ran')"><script>console.error('ran')</script>`;
 const QUOTED = PAYLOAD.replaceAll("'", "''");
 
-browserTest('hostile names are shown everywhere and run nowhere', async (t) => {
+browserTest('adversarial names are shown everywhere and run nowhere', async (t) => {
   const column = '<b onclick=alert(1)>name</b>';
   await rows('CREATE TABLE hostile (x VARCHAR, ts TIMESTAMP) TIMESTAMP(ts)');
   await rows(`INSERT INTO hostile VALUES ('${QUOTED}', '2026-01-01')`);
@@ -43,7 +43,7 @@ browserTest('hostile names are shown everywhere and run nowhere', async (t) => {
   });
 });
 
-browserTest('a link that cannot be read is left alone', async (t) => {
+browserTest('an unreadable link is ignored', async (t) => {
   await onPage(t, async ({ page }) => {
     await page.goto(`${server().url}/#query=%E0%A4%A`);
     await page.locator('.editor-host.ready').waitFor();
@@ -51,7 +51,7 @@ browserTest('a link that cannot be read is left alone', async (t) => {
   });
 });
 
-browserTest('an answer that breaks off keeps the rows that came', async (t) => {
+browserTest('a truncated response keeps the rows received so far', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await page.route('**/exec?*', (route) =>
@@ -75,7 +75,7 @@ browserTest('an answer that breaks off keeps the rows that came', async (t) => {
 
 const restartTest = chromiumPath === undefined ? test.serial.skip : test.serial;
 
-restartTest('a restart while a query runs is survived', async (t) => {
+restartTest('the console survives a restart during a query', async (t) => {
   const first = await startTestServer();
   const browser = await launchBrowser();
   const shown = await ConsolePage.open(browser, first.url);

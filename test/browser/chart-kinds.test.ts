@@ -21,7 +21,7 @@ const BOOK =
   'CASE WHEN x % 2 = 0 THEN 100.0 - x * 0.05 ELSE 100.0 + x * 0.05 END AS price, ' +
   '1.0 + x % 7 AS amount FROM long_sequence(80)';
 
-/** Draws a query as one kind, alone on the page. */
+/** Draws a query as one kind of chart, alone on the page. */
 async function draw(shown: ConsolePage, query: string, kind: string): Promise<void> {
   const { page } = shown;
   if ((await shown.query(query)) !== 'done') {
@@ -42,9 +42,9 @@ async function saved({ page }: ConsolePage, name: string): Promise<Buffer> {
   return await readFile(await (await download).path());
 }
 
-/** The outermost element of a drawing, read as strictly as XML is. */
+/** The root element of an SVG, parsed as strict XML. */
 async function rootOf({ page }: ConsolePage, svg: string): Promise<string> {
-  // A page of its own: the console's policy lets nothing be parsed.
+  // Parses on a separate page, because the console's content policy forbids it.
   const other = await page.context().newPage();
   const read = `new DOMParser().parseFromString(${JSON.stringify(svg)}, 'image/svg+xml')`;
   const name = await other.evaluate<string>(`${read}.documentElement.tagName`);
@@ -101,7 +101,7 @@ for (const [kind, query] of KINDS) {
           [390, 844],
         ] as const) {
           await shown.resize(width, height);
-          // Below 1180 pixels one view is shown at a time.
+          // Below 1180 pixels only one view is visible at a time.
           const chart = page.getByRole('button', { name: 'Chart', exact: true });
           if ((await chart.getAttribute('aria-pressed')) !== 'true') {
             await chart.click();
@@ -115,7 +115,7 @@ for (const [kind, query] of KINDS) {
   );
 }
 
-browserTest('options are used, refused where they are none, and outlive a reload', async (t) => {
+browserTest('options are applied, refused when invalid, and survive a reload', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await draw(shown, WAVES, 'line');
@@ -149,7 +149,7 @@ browserTest('options are used, refused where they are none, and outlive a reload
   });
 });
 
-browserTest('annotations that fail are said below the chart, and change nothing', async (t) => {
+browserTest('failed annotations are reported below the chart and change nothing', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await draw(shown, WAVES, 'line');

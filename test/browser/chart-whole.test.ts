@@ -1,4 +1,4 @@
-/** Charts of results that the page holds a part of, candles by key, bars from zero, ranges. */
+/** Charts of partially loaded results, candles by key, bars from zero, time ranges. */
 import { statementOf } from './console-page.js';
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
@@ -12,7 +12,7 @@ const MANY =
   "SELECT timestamp_sequence('2026-01-01', 1000000) ts, x v FROM long_sequence(250000) ORDER BY ts";
 
 browserTest(
-  'a cut result is drawn whole, summed up by the server at the width of the screen',
+  'a truncated result is charted whole, aggregated by the server to the screen width',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;
@@ -34,7 +34,7 @@ browserTest(
 );
 
 browserTest(
-  'candles beside a key are of one of its values, from columns that can be chosen',
+  'candles of a keyed result show one key, and their columns can be chosen',
   async (t) => {
     for (const width of [1440, 1024, 390]) {
       await onPage(
@@ -64,7 +64,7 @@ browserTest(
   },
 );
 
-browserTest('ranges of time: the last hour, back and forward', async (t) => {
+browserTest('time ranges: the last hour, back and forward', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT timestamp, avg(price) p FROM trades SAMPLE BY 1m'), 'done');
@@ -83,7 +83,7 @@ browserTest('ranges of time: the last hour, back and forward', async (t) => {
   });
 });
 
-browserTest('a grid without a chart stays so after a reload', async (t) => {
+browserTest('a hidden chart stays hidden after a reload', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, price FROM trades LIMIT 50';

@@ -1,4 +1,4 @@
-/** Charts of every kind: chosen by the result, zoomed with the server, shown as a table. */
+/** Charts of every kind: chosen from the result, zoomed through the server, shown as a table. */
 import { readFileSync } from 'node:fs';
 
 import type { Request } from 'playwright-core';
@@ -13,7 +13,7 @@ async function kinds({ page }: ConsolePage): Promise<string[]> {
   return await page.getByLabel('Kind of chart').locator('option').allInnerTexts();
 }
 
-/** Drags over the middle of the plot, from one share of its width to another. */
+/** Drags across the middle of the plot between two fractions of its width. */
 async function drag({ page }: ConsolePage, from: number, to: number): Promise<void> {
   const box = await page.locator('.u-over').boundingBox();
   const x = (share: number): number => (box?.x ?? 0) + (box?.width ?? 0) * share;
@@ -24,7 +24,7 @@ async function drag({ page }: ConsolePage, from: number, to: number): Promise<vo
   await page.mouse.up();
 }
 
-browserTest('a zoom asks the server for its range, in finer steps', async (t) => {
+browserTest('zooming queries the visible range in finer steps', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 1h';
@@ -53,7 +53,7 @@ browserTest('a zoom asks the server for its range, in finer steps', async (t) =>
   });
 });
 
-browserTest('a range the server refuses is drawn from the loaded rows', async (t) => {
+browserTest('when the server fails, the range is drawn from the loaded rows', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT timestamp, price FROM trades LIMIT 500'), 'done');
@@ -67,7 +67,7 @@ browserTest('a range the server refuses is drawn from the loaded rows', async (t
   });
 });
 
-browserTest('names become bars, two numbers a cloud of points', async (t) => {
+browserTest('names become bars, two numeric columns a scatter plot', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT symbol, count() AS trades FROM trades'), 'done');
@@ -84,7 +84,7 @@ browserTest('names become bars, two numbers a cloud of points', async (t) => {
   });
 });
 
-browserTest('every kind is drawn, with one point and with gaps too', async (t) => {
+browserTest('every kind is drawn, also with one point and with gaps', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const times = "timestamp_sequence('2024-01-01', 60000000)";
@@ -93,7 +93,7 @@ browserTest('every kind is drawn, with one point and with gaps too', async (t) =
       `${times} AS ts, CASE WHEN x % 5 = 0 THEN NULL ELSE x * 1.5 END AS v FROM long_sequence(60)`,
     ]) {
       t.is(await shown.query(`SELECT ${columns}`), 'done');
-      // A chart of a few rows is drawn when it is asked for.
+      // A chart of a few rows is drawn only on request.
       const chart = page.locator('.view', { hasText: 'Chart' });
       if ((await chart.getAttribute('aria-pressed')) === 'false') {
         await chart.click();
@@ -106,7 +106,7 @@ browserTest('every kind is drawn, with one point and with gaps too', async (t) =
   });
 });
 
-browserTest('series of another size go by an axis of their own', async (t) => {
+browserTest('a series of a different magnitude gets its own axis', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query =
@@ -123,7 +123,7 @@ browserTest('series of another size go by an axis of their own', async (t) => {
   });
 });
 
-browserTest('prices by symbol have an axis each, a crosshair and a range in common', async (t) => {
+browserTest('prices by symbol have one axis each and share crosshair and range', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 5m';
@@ -164,7 +164,7 @@ browserTest('prices by symbol have an axis each, a crosshair and a range in comm
   });
 });
 
-browserTest('a chart is told as a table', async (t) => {
+browserTest('a chart can be read as a table', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 1h';
@@ -179,7 +179,7 @@ browserTest('a chart is told as a table', async (t) => {
   });
 });
 
-browserTest('a million points are drawn as few, and say so', async (t) => {
+browserTest('a million points are drawn as a few, with a notice', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const series = Array.from(
@@ -198,12 +198,12 @@ browserTest('a million points are drawn as few, and say so', async (t) => {
   });
 });
 
-/** When the range that a request asks for begins. */
+/** Start of the range that a request asks for. */
 function beginOf(request: Request): string {
   return /timestamp >= '([^']+)'/.exec(statementOf(request))?.[1] ?? '';
 }
 
-browserTest('a drag with Shift moves the range in view', async (t) => {
+browserTest('dragging with Shift pans the range', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 1h';
@@ -242,7 +242,7 @@ browserTest('Enter on the crosshair goes to its row in the grid', async (t) => {
   });
 });
 
-/** The texts along the axes, as they are drawn from now on. */
+/** Collects the axis labels drawn from now on. */
 async function drawnTexts({ page }: ConsolePage): Promise<() => Promise<string[]>> {
   await page.evaluate(`(() => {
     globalThis.drawn = [];
@@ -254,7 +254,7 @@ async function drawnTexts({ page }: ConsolePage): Promise<() => Promise<string[]
     };
   })()`);
   return async () => {
-    // Not waitForFunction: it needs eval, which the page's policy refuses.
+    // Polls, because waitForFunction needs eval, which the content policy forbids.
     while ((await page.evaluate<number>('globalThis.drawn.length')) <= 5) {
       await page.waitForTimeout(50);
     }
@@ -262,7 +262,7 @@ async function drawnTexts({ page }: ConsolePage): Promise<() => Promise<string[]
   };
 }
 
-browserTest('the axis of time has round hours where the clocks change', async (t) => {
+browserTest('the time axis has round hours across clock changes', async (t) => {
   const work = async (shown: ConsolePage): Promise<void> => {
     const { page } = shown;
     const drawn = await drawnTexts(shown);
@@ -270,7 +270,7 @@ browserTest('the axis of time has round hours where the clocks change', async (t
       (await drawn()).filter((text) => /^\d\d:\d\d$/.test(text));
     const query = (begin: string, rows: number): string =>
       `SELECT timestamp_sequence('${begin}', 600000000) AS ts, x FROM long_sequence(${rows})`;
-    // 29 March 2026, 1:00 UTC: 2:00 becomes 3:00 in Berlin, and nothing happens in UTC.
+    // 29 March 2026, 1:00 UTC: 2:00 becomes 3:00 in Berlin, while UTC is unaffected.
     t.is(await shown.query(query('2026-03-29T00:00:00', 36)), 'done');
     t.deepEqual([...new Set(await hours())], ['00:00', '02:00', '04:00']);
     t.is(await shown.query(query('2026-03-28T00:00:00', 400)), 'done');

@@ -1,4 +1,4 @@
-/** The console in a real browser, as a person uses it: types, runs, looks at cells. */
+/** Drives the console in a real browser as a user would: types, runs statements, reads cells. */
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -13,10 +13,10 @@ const PLACES = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-/** Where a Chromium is, if this machine has one. */
+/** Path of a Chromium, if one is installed. */
 export const chromiumPath = PLACES.find((path) => path !== undefined && existsSync(path));
 
-/** A browser of our own: no profile, no calls of its own to anywhere. */
+/** Starts a browser without a profile and without background requests. */
 export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath: chromiumPath ?? '',
@@ -33,7 +33,7 @@ export async function launchBrowser(): Promise<Browser> {
   });
 }
 
-/** The statement that a request of the page carries in its body. */
+/** The statement in the body of a page request. */
 export function statementOf(request: Request): string {
   return new URLSearchParams(request.postData() ?? '').get('query') ?? '';
 }
@@ -42,35 +42,35 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly scheme?: 'light' | 'dark';
-  /** The zone of the person; the machine's, if nothing else is said. */
+  /** Time zone of the browser; by default that of the machine. */
   readonly timezone?: string;
-  /** What follows the `#` of the address; the workspace, if nothing else is said. */
+  /** URL fragment; by default the workspace. */
   readonly page?: string;
 }
 
-/** Leaves a picture for people to look at, where they asked for pictures. */
+/** Saves a screenshot for review, when screenshots are requested. */
 export async function leavePicture(page: Page, path: string, fullPage = false): Promise<void> {
   if (process.env['TIDEMARK_PICTURES'] === '1') {
     await mkdir(dirname(path), { recursive: true });
-    // The usual hiding of the caret would be an inline style, which the policy refuses.
+    // Playwright's default caret hiding uses an inline style, which the content policy forbids.
     await page.screenshot({ path, caret: 'initial', fullPage });
   }
 }
 
-/** How long something may take to appear. */
+/** Maximum time for something to appear. */
 const WAIT_MS = 60_000;
 
-/** Listens for what the content policy refuses, before any script of the page runs. */
+/** Reports violations of the content policy, installed before any script of the page runs. */
 const REPORT_VIOLATIONS =
   'addEventListener("securitypolicyviolation", (event) => console.error("CSP violation: " + ' +
   'event.violatedDirective + " " + event.blockedURI + " " + event.sample))';
 
-/** An answer of 400 is how the server refuses a statement; the browser logs it by itself. */
+/** The server refuses a statement with status 400, which the browser always logs. */
 const REFUSED_STATEMENT = 'Failed to load resource: the server responded with a status of 400';
 
 export class ConsolePage {
   readonly page: Page;
-  /** Errors of scripts, refusals of the policy, requests to other hosts. */
+  /** Script errors, content policy violations, and requests to other hosts. */
   readonly complaints: string[];
 
   private constructor(page: Page, url: string, complaints: string[] = []) {
@@ -98,7 +98,7 @@ export class ConsolePage {
       viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
       colorScheme: options.scheme ?? 'light',
       ...(options.timezone === undefined ? {} : { timezoneId: options.timezone }),
-      // Pictures and waits must not meet a colour on its way to another.
+      // Screenshots and waits must not see a colour transition.
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     });
@@ -110,7 +110,7 @@ export class ConsolePage {
     return shown;
   }
 
-  /** Another window of the same browser, with the same storage. */
+  /** Opens another window in the same browser, with the same storage. */
   async another(): Promise<ConsolePage> {
     const { origin } = new URL(this.page.url());
     const shown = new ConsolePage(await this.page.context().newPage(), origin, this.complaints);
@@ -124,11 +124,11 @@ export class ConsolePage {
   }
 
   async editorReady(): Promise<void> {
-    // A notebook has one for each of its cells.
+    // A notebook has one editor per cell.
     await this.page.locator('.editor-host.ready').first().waitFor({ state: 'attached' });
   }
 
-  /** The editor is there and the tables have been read. */
+  /** Waits until the editor exists and the tables are loaded. */
   async ready(): Promise<void> {
     await this.editorReady();
     await this.page.locator('.status .ok').waitFor({ state: 'attached' });
@@ -140,14 +140,14 @@ export class ConsolePage {
     await this.ready();
   }
 
-  /** Replaces the whole text, as by a paste. */
+  /** Replaces the whole text, as pasting does. */
   async write(text: string): Promise<void> {
     await this.editor.click();
     await this.page.keyboard.press('Control+A');
     await this.page.keyboard.insertText(text);
   }
 
-  /** Runs the statement under the cursor and waits for its end; resolves to its state. */
+  /** Runs the statement under the cursor and waits for its end. Resolves to the final state. */
   async run(): Promise<string> {
     await this.editor.focus();
     await this.page.keyboard.press('Control+Enter');
@@ -165,7 +165,7 @@ export class ConsolePage {
     return await this.page.locator('.summary b').innerText();
   }
 
-  /** Texts of the cells of one row that is in view, without the row's number. */
+  /** Cell texts of one visible row, without the row number. */
   async row(number: number): Promise<string[]> {
     const row = this.page.locator(`.grid-row[aria-rowindex="${number + 1}"]`);
     return await row.locator('.grid-cell').allInnerTexts();
@@ -175,7 +175,7 @@ export class ConsolePage {
     return await this.page.locator('.grid-head-cell .grid-head-name').allInnerTexts();
   }
 
-  /** How many points of the chart's canvas are drawn on. */
+  /** Number of drawn pixels on the chart canvas. */
   async inkOfChart(): Promise<number> {
     await this.page.locator('.plot canvas').first().waitFor();
     return await this.page.evaluate<number>(`(() => {
@@ -187,7 +187,7 @@ export class ConsolePage {
     })()`);
   }
 
-  /** Resizes the window, and waits until the page has taken notice of it. */
+  /** Resizes the window and waits until the page has adapted. */
   async resize(width: number, height: number): Promise<void> {
     await this.page.setViewportSize({ width, height });
     const frame = 'new Promise((seen) => requestAnimationFrame(seen))';
@@ -202,13 +202,13 @@ export class ConsolePage {
     await leavePicture(this.page, path);
   }
 
-  /** Brings another page to the front by the rail. */
+  /** Opens another page from the navigation rail. */
   async go(name: string): Promise<void> {
     await this.page.getByRole('navigation', { name: 'Main' }).getByLabel(name).click();
     await this.isAt(name);
   }
 
-  /** Waits for a page to be in front: a link changes the address first, the page a little later. */
+  /** Waits until a page is shown: a link changes the URL first and the page a little later. */
   async isAt(name: string): Promise<void> {
     await this.page.getByRole('heading', { level: 1, name }).waitFor();
   }

@@ -1,6 +1,6 @@
 /**
- * The console in Chromium against the real server with its demonstration data. Screenshots of the
- * main screens are left in build/screenshots for people to look at.
+ * The console in Chromium on the real server with its demonstration data. Screenshots of the main
+ * screens are saved in build/screenshots for review.
  */
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ if (chromiumPath !== undefined) {
   });
 }
 
-/** Runs `work` on a fresh page and lets no complaint of the browser pass. */
+/** Runs `work` on a fresh page and fails on any complaint of the browser. */
 async function onPage(
   t: ExecutionContext,
   work: (shown: ConsolePage) => Promise<void>,
@@ -80,7 +80,7 @@ browserTest('a query typed into the editor fills the grid', async (t) => {
   });
 });
 
-browserTest('the statement under the cursor runs, and all in order', async (t) => {
+browserTest('the statement under the cursor runs, or all run in order', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT 1 AS one;\nSELECT 2 AS two;\n');
     await shown.page.keyboard.press('Control+Home');
@@ -92,7 +92,7 @@ browserTest('the statement under the cursor runs, and all in order', async (t) =
   });
 });
 
-browserTest('an error is marked at its place and can be mended', async (t) => {
+browserTest('an error is marked at its position and can be corrected', async (t) => {
   await onPage(t, async (shown) => {
     await shown.page.getByRole('treeitem', { name: /^trades/ }).click();
     await shown.page.locator('.tree-row.column', { hasText: 'price' }).waitFor();
@@ -108,7 +108,7 @@ browserTest('an error is marked at its place and can be mended', async (t) => {
   });
 });
 
-browserTest('a result with a time draws itself', async (t) => {
+browserTest('a result with a timestamp is charted automatically', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query(BY_SYMBOL), 'done');
     const keys = shown.page.locator('.chart-key');
@@ -137,7 +137,7 @@ browserTest('candles are drawn for open, high, low and close', async (t) => {
   });
 });
 
-browserTest('the theme changes the page and outlives a reload', async (t) => {
+browserTest('the theme changes the page and survives a reload', async (t) => {
   const ground = 'getComputedStyle(document.body).backgroundColor';
   await onPage(
     t,
@@ -157,7 +157,7 @@ browserTest('the theme changes the page and outlives a reload', async (t) => {
   );
 });
 
-browserTest('a large result keeps few elements and every row', async (t) => {
+browserTest('a large result renders few elements and shows every row', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query('SELECT * FROM trades'), 'done');
     t.is(await shown.summary(), `${DEMO_ROWS.toLocaleString('en')} rows`);
@@ -170,7 +170,7 @@ browserTest('a large result keeps few elements and every row', async (t) => {
   });
 });
 
-browserTest('values of every kind are told apart', async (t) => {
+browserTest('null, empty and other values are distinguishable', async (t) => {
   await onPage(t, async (shown) => {
     const query = "SELECT NULL::INT AS n, '' AS e, true AS b, 9223372036854775807 AS l, 1.5 AS d";
     t.is(await shown.query(query), 'done');
@@ -184,7 +184,7 @@ browserTest('values of every kind are told apart', async (t) => {
   });
 });
 
-browserTest('values of every type are shown exactly and copied as they are stored', async (t) => {
+browserTest('values of every type are shown exactly and copied as stored', async (t) => {
   const kinds: readonly (readonly [string, string, string])[] = [
     ['-0.0', '-0.0', '-0.0'],
     ['-9007199254740993::LONG', '-9,007,199,254,740,993', '-9007199254740993'],
@@ -232,7 +232,7 @@ browserTest('values of every type are shown exactly and copied as they are store
   });
 });
 
-browserTest('text from the server is shown, never run', async (t) => {
+browserTest('markup from the server is shown and never executed', async (t) => {
   await onPage(t, async (shown) => {
     const payload = '<img src=x onerror=console.error(1)><script>console.error(2)</script>';
     t.is(await shown.query(`SELECT '${payload}' AS "<b>name</b>"`), 'done');
@@ -243,7 +243,7 @@ browserTest('text from the server is shown, never run', async (t) => {
   });
 });
 
-browserTest('drafts and tabs outlive a reload', async (t) => {
+browserTest('drafts and tabs survive a reload', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT 41 AS first_tab');
     await shown.page.keyboard.press('Alt+T');
@@ -256,7 +256,7 @@ browserTest('drafts and tabs outlive a reload', async (t) => {
   });
 });
 
-browserTest('a server that is gone is said, and nothing is lost', async (t) => {
+browserTest('an unreachable server is reported, and nothing is lost', async (t) => {
   const shown = await ConsolePage.open(browser, server.url);
   await shown.page.route('**/exec?*', (route) => route.abort());
   t.is(await shown.query('SELECT 1'), 'failed');
@@ -282,7 +282,7 @@ browserTest('a running query can be cancelled', async (t) => {
   });
 });
 
-browserTest('the tree is worked by keys alone', async (t) => {
+browserTest('the tree can be operated by keyboard only', async (t) => {
   await onPage(t, async (shown) => {
     await shown.page.locator('.tree-row.group').first().focus();
     await shown.page.keyboard.press('End');
@@ -294,7 +294,7 @@ browserTest('the tree is worked by keys alone', async (t) => {
   });
 });
 
-browserTest('narrow windows show everything without scrolling sideways', async (t) => {
+browserTest('narrow windows show everything without horizontal scrolling', async (t) => {
   for (const [width, height] of [
     [1000, 700],
     [800, 700],

@@ -1,4 +1,4 @@
-/** Notebooks as dashboards: a grid of charts, one range of time, kept up to date. */
+/** Notebooks as dashboards: a grid of charts with a common time range and automatic refresh. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ function fileOf({ settings = [], cells }: Board): string {
   return `${[head, ...fences].join('\n\n')}\n`;
 }
 
-/** Opens a notebook of a file and runs all of it. */
+/** Opens a notebook file and runs all cells. */
 async function open({ page }: ConsolePage, board: Board): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'dashboard-'));
   const path = join(folder, 'board.md');
@@ -44,7 +44,7 @@ async function open({ page }: ConsolePage, board: Board): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** Statements of cells that the page sends from now on. */
+/** Collects cell statements that the page sends from now on. */
 function listen(page: Page, table: string): string[] {
   const sent: string[] = [];
   page.on('request', (request) => {
@@ -56,7 +56,7 @@ function listen(page: Page, table: string): string[] {
   return sent;
 }
 
-/** Seconds that a server is away: `AWAY_S=3600` takes the hour of a night without it. */
+/** Seconds without the server; `AWAY_S=3600` simulates an hour-long outage. */
 const AWAY_S = Number(process.env['AWAY_S'] ?? 8);
 
 const PRICES = 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 15m';
@@ -114,7 +114,7 @@ browserTest('a grid of charts is readable at each width and in each theme', asyn
   }
 });
 
-browserTest('cells are made larger by pointer and by keys', async (t) => {
+browserTest('cells are resized with the pointer and the keyboard', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await open(shown, BOARD);
@@ -146,7 +146,7 @@ browserTest('cells are made larger by pointer and by keys', async (t) => {
   });
 });
 
-browserTest('a part of one chart becomes the range of all, and goes again', async (t) => {
+browserTest('a range selected in one chart applies to all charts, and can be reset', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await open(shown, BOARD);
@@ -186,7 +186,7 @@ browserTest('a part of one chart becomes the range of all, and goes again', asyn
   });
 });
 
-browserTest('cells are asked for at their interval, and by a hidden page not at all', async (t) => {
+browserTest('cells refresh at their interval, and a hidden page sends no requests', async (t) => {
   await rows('CREATE TABLE beat (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
   await rows("INSERT INTO beat VALUES ('2026-01-01', 1)");
   await onPage(t, async (shown) => {
@@ -207,7 +207,7 @@ browserTest('cells are asked for at their interval, and by a hidden page not at 
     await hide(page, false);
     await page.waitForTimeout(300);
     t.true(sent.length >= 1, 'at once');
-    // Another tab in front is as good as hidden.
+    // Another tab in front has the same effect as a hidden page.
     await page.keyboard.press('Alt+t');
     await page.waitForTimeout(300);
     sent.length = 0;
@@ -215,7 +215,7 @@ browserTest('cells are asked for at their interval, and by a hidden page not at 
     t.deepEqual(sent, []);
     await page.keyboard.press('Alt+PageUp');
     await page.locator('.refresh-state', { hasText: /^Live, / }).waitFor();
-    // What is being typed does not run by itself.
+    // A statement that is being edited does not run automatically.
     await cell(page, 'one').locator('.cm-content').click();
     await page.keyboard.press('Control+A');
     await page.keyboard.insertText('DROP TABLE beat');
@@ -229,7 +229,7 @@ browserTest('cells are asked for at their interval, and by a hidden page not at 
   });
 });
 
-/** Tells the page that it is hidden, or that it is not. */
+/** Simulates a change of the page's visibility. */
 async function hide(page: Page, isHidden: boolean): Promise<void> {
   await page.evaluate(
     `Object.defineProperty(document, 'hidden', { value: ${String(isHidden)}, configurable: true });
@@ -237,7 +237,7 @@ async function hide(page: Page, isHidden: boolean): Promise<void> {
   );
 }
 
-browserTest('of several tables only cells over those that change are asked for', async (t) => {
+browserTest('only cells over changed tables are refreshed', async (t) => {
   for (const table of ['fed_a', 'fed_b', 'fed_c', 'fed_d']) {
     await rows(`CREATE TABLE ${table} (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY`);
     await rows(`INSERT INTO ${table} VALUES ('2026-01-01', 1)`);
@@ -268,7 +268,7 @@ browserTest('of several tables only cells over those that change are asked for',
   });
 });
 
-browserTest('a server that goes away is said once, and all goes on by itself', async (t) => {
+browserTest('a lost server is reported once, and refreshes resume automatically', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'dashboard-away-'));
   const first = await startTestServer({ root });
   const browser = await launchBrowser();
@@ -310,7 +310,7 @@ browserTest('a server that goes away is said once, and all goes on by itself', a
   }
 });
 
-browserTest('a dashboard is there after a reload, and fills the screen', async (t) => {
+browserTest('a dashboard survives a reload, and fills the screen', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await open(shown, { ...BOARD, settings: ['layout: grid', 'refresh: 5s'] });
@@ -331,38 +331,35 @@ browserTest('a dashboard is there after a reload, and fills the screen', async (
   });
 });
 
-browserTest(
-  'a statement that does not come back is said in its cell, and the others go on',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await open(shown, {
-        cells: [
-          ['slow folded=true', "SELECT count() AS many, 'slow' AS named FROM trades"],
-          ['fast folded=true', "SELECT count() AS many, 'fast' AS named FROM trades"],
-        ],
-      });
-      let asked = 0;
-      await page.route('**/exec?**', (route) => {
-        const isSlow = statementOf(route.request()).includes("'slow'");
-        asked += Number(isSlow);
-        return isSlow ? undefined : route.continue();
-      });
-      await page.getByLabel('Refresh', { exact: true }).selectOption('Every 1 s');
-      await cell(page, 'slow').getByText('The server has not answered since').waitFor();
-      t.is(asked, 1, 'it is asked for once');
-      t.true(await cell(page, 'slow').locator('.grid-cell', { hasText: 'slow' }).isVisible());
-      t.is(await cell(page, 'fast').locator('.cell-late').count(), 0);
-      t.deepEqual(await seriousViolations(page), []);
-      await page.unrouteAll({ behavior: 'ignoreErrors' });
-      await page.getByLabel('Refresh', { exact: true }).selectOption('No refresh');
-      await page.getByLabel('Refresh', { exact: true }).selectOption('Every 1 s');
-      await cell(page, 'slow').locator('.cell-late').waitFor({ state: 'detached' });
+browserTest('a hanging statement is reported in its cell, and other cells refresh', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await open(shown, {
+      cells: [
+        ['slow folded=true', "SELECT count() AS many, 'slow' AS named FROM trades"],
+        ['fast folded=true', "SELECT count() AS many, 'fast' AS named FROM trades"],
+      ],
     });
-  },
-);
+    let asked = 0;
+    await page.route('**/exec?**', (route) => {
+      const isSlow = statementOf(route.request()).includes("'slow'");
+      asked += Number(isSlow);
+      return isSlow ? undefined : route.continue();
+    });
+    await page.getByLabel('Refresh', { exact: true }).selectOption('Every 1 s');
+    await cell(page, 'slow').getByText('The server has not answered since').waitFor();
+    t.is(asked, 1, 'it is asked for once');
+    t.true(await cell(page, 'slow').locator('.grid-cell', { hasText: 'slow' }).isVisible());
+    t.is(await cell(page, 'fast').locator('.cell-late').count(), 0);
+    t.deepEqual(await seriousViolations(page), []);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.getByLabel('Refresh', { exact: true }).selectOption('No refresh');
+    await page.getByLabel('Refresh', { exact: true }).selectOption('Every 1 s');
+    await cell(page, 'slow').locator('.cell-late').waitFor({ state: 'detached' });
+  });
+});
 
-browserTest('twenty charts each second leave the page and the server their time', async (t) => {
+browserTest('twenty charts per second leave page and server responsive', async (t) => {
   const charts = Array.from(
     { length: 20 },
     (_, index) =>

@@ -1,4 +1,4 @@
-/** The editor as help: what it marks, offers, explains, lays out, asks for and shares. */
+/** Editor assistance: marks, completion, signatures, formatting, parameters and sharing. */
 import { readFile } from 'node:fs/promises';
 
 import { statementOf, type ConsolePage } from './console-page.js';
@@ -12,19 +12,19 @@ const HOURLY =
   'WITH hourly AS (SELECT timestamp AS hour_of, avg(price) AS mean_price ' +
   'FROM trades SAMPLE BY 1h)\n';
 
-/** Types as a person does, so that completion opens. */
+/** Types key by key, so that completion opens. */
 async function type({ page }: ConsolePage, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-/** The labels that are offered once `label` is among them. */
+/** The completion labels, once `label` is among them. */
 async function offered({ page }: ConsolePage, label: string): Promise<string[]> {
   const labels = page.locator('.cm-completionLabel');
   await labels.getByText(label, { exact: true }).first().waitFor();
   return await labels.allInnerTexts();
 }
 
-browserTest('a text that does not parse is marked while it is typed', async (t) => {
+browserTest('a statement that does not parse is marked while it is typed', async (t) => {
   await onPage(t, async (shown) => {
     const text = 'SELECT 1;\nSELECT 2 FROM WHERE x;\nDELETE 3;\n';
     await shown.write(text);
@@ -51,7 +51,7 @@ browserTest('a text that does not parse is marked while it is typed', async (t) 
   });
 });
 
-browserTest('the server is asked about names before anything runs', async (t) => {
+browserTest('names are checked by the server before anything runs', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT symbol, max(prise) FROM trades');
     const mark = shown.page.locator('.cm-squiggle');
@@ -63,7 +63,7 @@ browserTest('the server is asked about names before anything runs', async (t) =>
   });
 });
 
-browserTest('completion knows aliases, common tables and the columns in reach', async (t) => {
+browserTest('completion knows aliases, common tables and the columns in scope', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT  FROM trades tr');
     await shown.page.keyboard.press('Home');
@@ -111,7 +111,7 @@ browserTest(
 );
 
 browserTest(
-  'completion knows values of symbols, times and tables in texts, and columns',
+  'completion knows symbol values, times and tables in strings, and columns',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;
@@ -122,7 +122,7 @@ browserTest(
         await page.keyboard.press('Control+Space');
         t.true((await offered(shown, label)).includes(label), before);
       };
-      // By the pointer: keys that come right after the list opens are the text's.
+      // Uses the pointer, because keys pressed right after the list opens belong to the text.
       const take = async (label: string): Promise<void> =>
         await page.locator('.cm-completionLabel').getByText(label, { exact: true }).click();
       await offer("SELECT * FROM trades WHERE symbol = 'BT", '', 'BTC-USD');
@@ -154,7 +154,7 @@ browserTest(
   },
 );
 
-browserTest('names that are still being read are offered once they are there', async (t) => {
+browserTest('names that are still loading are offered once loaded', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     let answer = (): void => undefined;
@@ -167,7 +167,7 @@ browserTest('names that are still being read are offered once they are there', a
     await shown.editorReady();
     await shown.write('SELECT * FROM ');
     await type(shown, 'tra');
-    // Completion has asked for names by now, and the page has asked the server.
+    // Completion has requested names by now, and the page has queried the server.
     await page.locator('.side[aria-busy="true"]').waitFor();
     await page.waitForTimeout(500);
     answer();
@@ -176,7 +176,7 @@ browserTest('names that are still being read are offered once they are there', a
   });
 });
 
-browserTest('a function under the pointer tells its signatures', async (t) => {
+browserTest('hovering over a function shows its signatures', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT dateadd(1) FROM trades');
     await shown.page.locator('.tok-function', { hasText: 'dateadd' }).hover();
@@ -204,7 +204,7 @@ browserTest('formatting lays a statement out and can be undone', async (t) => {
   });
 });
 
-browserTest('parameters are asked for and sent as values', async (t) => {
+browserTest('parameters are requested and sent as values', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write(
       'SELECT symbol, count() AS trades FROM trades WHERE symbol = @sym AND price > $1',
@@ -241,7 +241,7 @@ browserTest('the palette finds tables, commands and earlier queries', async (t) 
   });
 });
 
-browserTest('long lines are broken on request, over a reload', async (t) => {
+browserTest('lines wrap on request, also after a reload', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write(`SELECT ${'price, '.repeat(100)}price FROM trades`);
@@ -259,7 +259,7 @@ browserTest('long lines are broken on request, over a reload', async (t) => {
   });
 });
 
-browserTest('a link with characters that turn others around shows them', async (t) => {
+browserTest('a link with bidi control characters shows them', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const text = 'DROP TABLE \u202eesrever;';
@@ -271,7 +271,7 @@ browserTest('a link with characters that turn others around shows them', async (
   });
 });
 
-browserTest('a shared link runs what reads and asks before what changes', async (t) => {
+browserTest('a shared link runs reads and asks before changes', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT 42 AS answer');
     await shown.page.keyboard.press('Alt+L');
@@ -345,7 +345,7 @@ browserTest('tabs are renamed, reopened, moved, exported and imported', async (t
   });
 });
 
-browserTest('running while a query runs asks first', async (t) => {
+browserTest('running a second query asks first', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     let held: (() => void) | undefined;
@@ -374,7 +374,7 @@ browserTest('running while a query runs asks first', async (t) => {
   });
 });
 
-browserTest('a tab is dragged to another place, and stays there', async (t) => {
+browserTest('a tab is moved by dragging, and keeps its position', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const tabs = page.locator('.tab-item');
@@ -391,7 +391,7 @@ browserTest('a tab is dragged to another place, and stays there', async (t) => {
   });
 });
 
-browserTest('running closes the list of completions: the next Enter is a new line', async (t) => {
+browserTest('running closes the completion list: the next Enter is a new line', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT * FROM ');
@@ -406,7 +406,7 @@ browserTest('running closes the list of completions: the next Enter is a new lin
   });
 });
 
-browserTest('lines become comments and statements again', async (t) => {
+browserTest('lines are commented and uncommented', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT 1;\nSELECT 2;');

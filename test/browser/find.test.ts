@@ -1,11 +1,11 @@
-/** Find and replace in the editor; lists of tables by filter and order; what is on paper. */
+/** Find and replace in the editor; filtered and sorted table lists; printed pages. */
 import { seriousViolations } from './axe.js';
 import { leavePicture } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('finding in a browser', { args: ['--demo'] });
 
-browserTest('texts are found and replaced, by keys and in three themes', async (t) => {
+browserTest('text is found and replaced, by keyboard and in three themes', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT price FROM trades;\nSELECT PRICE + prices FROM trades;');
@@ -36,7 +36,7 @@ browserTest('texts are found and replaced, by keys and in three themes', async (
   });
 });
 
-browserTest('the tables are filtered by name, and sorted by what is known of them', async (t) => {
+browserTest('tables are filtered by name and sorted by each column', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await page.evaluate(`Promise.all(['aa', 'zz'].map((name) => fetch('exec?query=' +
@@ -59,7 +59,7 @@ browserTest('the tables are filtered by name, and sorted by what is known of the
   });
 });
 
-browserTest('on paper there are rows, and nothing that is pressed', async (t) => {
+browserTest('a printed page shows rows and no controls', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x AS n, x / 2.0 AS half FROM long_sequence(2500)'), 'done');
@@ -76,7 +76,7 @@ browserTest('on paper there are rows, and nothing that is pressed', async (t) =>
     await shown.screenshot(picture('print'));
     await page.emulateMedia({ media: 'screen' });
     await printed.waitFor({ state: 'detached' });
-    // What the browser's own dialog does.
+    // Simulates the browser's print dialog.
     await page.evaluate(`addEventListener('beforeprint', () => {
       document.title = document.querySelectorAll('.printed tbody tr').length;
     })`);

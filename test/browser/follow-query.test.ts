@@ -1,16 +1,16 @@
-/** Tabs that follow a query: its last rows arrive, are paused, fail and come back. */
+/** Tabs that follow a query: its last rows arrive, pause, fail and resume. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('following a query in a browser');
 
-/** How many times a query of a mark is open on the server, this one left out. */
+/** Number of open server queries with a mark, without this one. */
 async function open(mark: string): Promise<number> {
   const found = await rows('SELECT query FROM query_activity()');
   return found.filter(([text]) => String(text).includes(mark)).length;
 }
 
-browserTest('the last rows of a query are kept up to date while they are seen', async (t) => {
+browserTest('a followed query shows its latest rows while visible', async (t) => {
   await rows('CREATE TABLE base (ts TIMESTAMP, n LONG, k SYMBOL) TIMESTAMP(ts) PARTITION BY DAY');
   const more = (from: number, to: number): Promise<unknown> =>
     rows(
@@ -78,7 +78,7 @@ browserTest('the last rows of a query are kept up to date while they are seen', 
   });
 });
 
-browserTest('only a query is followed', async (t) => {
+browserTest('only a query can be followed', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query('SHOW TABLES'), 'done');
     await shown.page.getByRole('button', { name: 'Follow the query' }).click();

@@ -1,4 +1,4 @@
-/** Tabs that follow a table: rows arrive, the user looks back, pauses, loses the server. */
+/** Tabs that follow a table: rows arrive, the user scrolls back, pauses, loses the server. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,13 +14,13 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 const { browserTest, onPage, rows } = browserSuite('following a table in a browser');
 openBrowser();
 
-/** A table of 200 rows, one a second, the last one with the number 200. */
+/** A table of 200 rows, one per second; the last has the number 200. */
 async function made(table: string): Promise<void> {
   await rows(`CREATE TABLE ${table} (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY`);
   await more(table, 1, 200);
 }
 
-/** Adds rows with the numbers `from` to `to`. */
+/** Inserts rows with the numbers `from` to `to`. */
 async function more(table: string, from: number, to: number): Promise<void> {
   await rows(
     `INSERT INTO ${table} SELECT timestamp '2026-01-01' + n * 1000000, n
@@ -28,13 +28,13 @@ async function more(table: string, from: number, to: number): Promise<void> {
   );
 }
 
-/** What a request asks of a table: its feed, or a query; nothing for what the editor checks. */
+/** The feed or query of a request; empty for the editor's validation requests. */
 function askedOf(request: Request): string {
   const { pathname, search } = new URL(request.url());
   return pathname === '/changes' ? search : pathname === '/exec' ? statementOf(request) : '';
 }
 
-/** How many feeds follow a table. */
+/** Number of feeds on a table. */
 async function feedsOf(table: string): Promise<number> {
   const query = `SELECT query FROM query_activity() WHERE query LIKE '%${table}%'`;
   return (await rows(query)).filter(([text]) => text === `SELECT * FROM "${table}"`).length;
@@ -50,40 +50,37 @@ function state({ page }: ConsolePage, text: RegExp): Promise<void> {
   return page.locator('.follow-state', { hasText: text }).waitFor();
 }
 
-browserTest(
-  'new rows come in at the end, and nothing is asked while nothing happens',
-  async (t) => {
-    await made('grows');
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await follow(shown, 'grows');
-      await state(shown, /^Live$/);
-      await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
-      const asked: string[] = [];
-      page.on('request', (request) => asked.push(askedOf(request)));
-      await more('grows', 201, 203);
-      await page.locator('.grid-cell', { hasText: /^203$/ }).waitFor();
-      t.is(await page.locator('.follow-new').count(), 0);
-      // Beyond 2^53 a number would lose its last digit.
-      await rows("INSERT INTO grows VALUES ('2026-01-01T01:00:00Z', 9007199254740993)");
-      await page.locator('.grid-cell', { hasText: /^9,007,199,254,740,993$/ }).waitFor();
-      await page.waitForTimeout(3000);
-      const ofTable = (): number => asked.filter((one) => one.includes('grows')).length;
-      t.is(ofTable(), 0, 'new rows come with the feed');
-      await rows('UPDATE grows SET n = 999 WHERE n = 203');
-      await page.locator('.grid-cell', { hasText: /^999$/ }).waitFor();
-      t.true(ofTable() <= 2, `one read, and where the feed goes on: ${ofTable()}`);
-      await rows('ALTER TABLE grows ADD COLUMN more INT');
-      await rows("INSERT INTO grows VALUES ('2026-01-01T02:00:00Z', 1, 77)");
-      await page.locator('.grid-cell', { hasText: /^77$/ }).waitFor();
-      t.deepEqual(await shown.columns(), ['ts', 'n', 'more']);
-      await inEveryTheme(shown, async (theme) => {
-        t.deepEqual(await seriousViolations(page), [], theme);
-        await shown.screenshot(picture(`follow-${theme}`));
-      });
+browserTest('new rows appear at the end, and an idle table causes no requests', async (t) => {
+  await made('grows');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'grows');
+    await state(shown, /^Live$/);
+    await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(askedOf(request)));
+    await more('grows', 201, 203);
+    await page.locator('.grid-cell', { hasText: /^203$/ }).waitFor();
+    t.is(await page.locator('.follow-new').count(), 0);
+    // Above 2^53 a number would lose its last digit.
+    await rows("INSERT INTO grows VALUES ('2026-01-01T01:00:00Z', 9007199254740993)");
+    await page.locator('.grid-cell', { hasText: /^9,007,199,254,740,993$/ }).waitFor();
+    await page.waitForTimeout(3000);
+    const ofTable = (): number => asked.filter((one) => one.includes('grows')).length;
+    t.is(ofTable(), 0, 'new rows come with the feed');
+    await rows('UPDATE grows SET n = 999 WHERE n = 203');
+    await page.locator('.grid-cell', { hasText: /^999$/ }).waitFor();
+    t.true(ofTable() <= 2, `one read, and where the feed goes on: ${ofTable()}`);
+    await rows('ALTER TABLE grows ADD COLUMN more INT');
+    await rows("INSERT INTO grows VALUES ('2026-01-01T02:00:00Z', 1, 77)");
+    await page.locator('.grid-cell', { hasText: /^77$/ }).waitFor();
+    t.deepEqual(await shown.columns(), ['ts', 'n', 'more']);
+    await inEveryTheme(shown, async (theme) => {
+      t.deepEqual(await seriousViolations(page), [], theme);
+      await shown.screenshot(picture(`follow-${theme}`));
     });
-  },
-);
+  });
+});
 
 browserTest('a table without a time column, and values of many types, are followed', async (t) => {
   await rows('CREATE TABLE untimed (a LONG, d DOUBLE[], s SYMBOL, u UUID, l LONG256)');
@@ -100,7 +97,7 @@ browserTest('a table without a time column, and values of many types, are follow
   });
 });
 
-browserTest('who looks back keeps the place, and is told of new rows', async (t) => {
+browserTest('scrolling back holds the position and announces new rows', async (t) => {
   await made('looked');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -125,7 +122,7 @@ browserTest('who looks back keeps the place, and is told of new rows', async (t)
     await page.locator('.grid-cell', { hasText: /^212$/ }).waitFor();
     await state(shown, /^Live/);
     t.is(await fresh.count(), 0);
-    // By keys: Home looks back, End comes back to what is new.
+    // By keyboard: Home scrolls back, End returns to the newest rows.
     await page.locator('.follow .grid').focus();
     await page.keyboard.press('Control+Home');
     await state(shown, /^Held/);
@@ -137,89 +134,95 @@ browserTest('who looks back keeps the place, and is told of new rows', async (t)
   });
 });
 
-browserTest('a pause, another tab, another page and a hidden window ask nothing', async (t) => {
-  await made('paused');
-  await onPage(t, async (shown) => {
-    const { page } = shown;
-    await follow(shown, 'paused');
-    await state(shown, /^Live/);
-    let asked = 0;
-    const isOfTable = (request: Request): boolean => askedOf(request).includes('paused');
-    page.on('request', (request) => {
-      asked += isOfTable(request) ? 1 : 0;
-    });
-    const isQuiet = async (what: string): Promise<void> => {
-      await page.waitForTimeout(300);
-      asked = 0;
-      await page.waitForTimeout(2000);
-      t.is(asked, 0, what);
-      t.is(await feedsOf('paused'), 0, `${what}: no feed is held`);
-    };
-    const isAsked = (): Promise<unknown> => page.waitForRequest(isOfTable);
-    t.is(await feedsOf('paused'), 1);
-    await page.getByRole('button', { name: 'Pause', exact: true }).click();
-    await state(shown, /^Paused/);
-    await isQuiet('paused');
-    await more('paused', 201, 201);
-    await page.getByRole('button', { name: 'Resume' }).click();
-    await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
-    await page.getByRole('tab', { name: 'Query 1' }).click();
-    t.true(await shown.editor.isVisible());
-    await isQuiet('another tab');
-    const [back] = await Promise.all([
-      isAsked(),
-      page.getByRole('tab', { name: 'Follow paused' }).click(),
-    ]);
-    t.truthy(back);
-    await shown.go('Running queries');
-    await isQuiet('another page');
-    await Promise.all([isAsked(), shown.go('SQL workspace')]);
-    await page.evaluate(`(() => {
+browserTest(
+  'a pause, another tab, another page and a hidden window send no requests',
+  async (t) => {
+    await made('paused');
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      await follow(shown, 'paused');
+      await state(shown, /^Live/);
+      let asked = 0;
+      const isOfTable = (request: Request): boolean => askedOf(request).includes('paused');
+      page.on('request', (request) => {
+        asked += isOfTable(request) ? 1 : 0;
+      });
+      const isQuiet = async (what: string): Promise<void> => {
+        await page.waitForTimeout(300);
+        asked = 0;
+        await page.waitForTimeout(2000);
+        t.is(asked, 0, what);
+        t.is(await feedsOf('paused'), 0, `${what}: no feed is held`);
+      };
+      const isAsked = (): Promise<unknown> => page.waitForRequest(isOfTable);
+      t.is(await feedsOf('paused'), 1);
+      await page.getByRole('button', { name: 'Pause', exact: true }).click();
+      await state(shown, /^Paused/);
+      await isQuiet('paused');
+      await more('paused', 201, 201);
+      await page.getByRole('button', { name: 'Resume' }).click();
+      await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
+      await page.getByRole('tab', { name: 'Query 1' }).click();
+      t.true(await shown.editor.isVisible());
+      await isQuiet('another tab');
+      const [back] = await Promise.all([
+        isAsked(),
+        page.getByRole('tab', { name: 'Follow paused' }).click(),
+      ]);
+      t.truthy(back);
+      await shown.go('Running queries');
+      await isQuiet('another page');
+      await Promise.all([isAsked(), shown.go('SQL workspace')]);
+      await page.evaluate(`(() => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });
       document.dispatchEvent(new Event('visibilitychange'));
     })()`);
-    await isQuiet('hidden');
-  });
-});
+      await isQuiet('hidden');
+    });
+  },
+);
 
-browserTest('a lost server is said calmly, and followed again when it answers', async (t) => {
-  const root = await mkdtemp(join(tmpdir(), 'tidemark-followed-'));
-  const first = await startTestServer({ root });
-  const browser = await launchBrowser();
-  const ask = (statement: string): Promise<Response> =>
-    fetch(`${first.url}/exec?query=${encodeURIComponent(statement)}`);
-  try {
-    await ask('CREATE TABLE away (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
-    await ask("INSERT INTO away VALUES ('2026-01-01', 200)");
-    const shown = await ConsolePage.open(browser, first.url);
-    const { page } = shown;
-    await follow(shown, 'away');
-    await state(shown, /^Live$/);
-    await first.stop();
-    const trouble = page.locator('.follow-trouble');
-    await trouble.waitFor();
-    t.regex(
-      await trouble.innerText(),
-      /^The server does not answer\..* The rows are those of \d\d:\d\d:\d\d\. Next try at \d/s,
-    );
-    t.true(await page.locator('.grid-cell', { hasText: /^200$/ }).isVisible(), 'the rows stay');
-    t.deepEqual(await seriousViolations(page), []);
-    await shown.screenshot(picture('follow-lost-light'));
-    const { host } = new URL(first.url);
-    const second = await startTestServer({ root, set: [`http.bind.to=${host}`] });
-    await ask("INSERT INTO away VALUES ('2026-01-02', 201)");
-    await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
-    await state(shown, /^Live$/);
-    t.is(await trouble.count(), 0);
-    await second.stop();
-  } finally {
-    await browser.close();
-    await first.stop();
-    await rm(root, { recursive: true, force: true });
-  }
-});
+browserTest(
+  'a lost server is reported without alarm, and followed again once it answers',
+  async (t) => {
+    const root = await mkdtemp(join(tmpdir(), 'tidemark-followed-'));
+    const first = await startTestServer({ root });
+    const browser = await launchBrowser();
+    const ask = (statement: string): Promise<Response> =>
+      fetch(`${first.url}/exec?query=${encodeURIComponent(statement)}`);
+    try {
+      await ask('CREATE TABLE away (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+      await ask("INSERT INTO away VALUES ('2026-01-01', 200)");
+      const shown = await ConsolePage.open(browser, first.url);
+      const { page } = shown;
+      await follow(shown, 'away');
+      await state(shown, /^Live$/);
+      await first.stop();
+      const trouble = page.locator('.follow-trouble');
+      await trouble.waitFor();
+      t.regex(
+        await trouble.innerText(),
+        /^The server does not answer\..* The rows are those of \d\d:\d\d:\d\d\. Next try at \d/s,
+      );
+      t.true(await page.locator('.grid-cell', { hasText: /^200$/ }).isVisible(), 'the rows stay');
+      t.deepEqual(await seriousViolations(page), []);
+      await shown.screenshot(picture('follow-lost-light'));
+      const { host } = new URL(first.url);
+      const second = await startTestServer({ root, set: [`http.bind.to=${host}`] });
+      await ask("INSERT INTO away VALUES ('2026-01-02', 201)");
+      await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
+      await state(shown, /^Live$/);
+      t.is(await trouble.count(), 0);
+      await second.stop();
+    } finally {
+      await browser.close();
+      await first.stop();
+      await rm(root, { recursive: true, force: true });
+    }
+  },
+);
 
-browserTest('where the server has no room for a feed the table is asked', async (t) => {
+browserTest('when the server accepts no more feeds, the table is polled', async (t) => {
   const server = await startTestServer({ set: ['changes.max.feeds=1'] });
   const browser = await launchBrowser();
   const stop = new AbortController();
@@ -228,7 +231,7 @@ browserTest('where the server has no room for a feed the table is asked', async 
   try {
     await ask('CREATE TABLE busy (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
     await ask("INSERT INTO busy VALUES ('2026-01-01', 200)");
-    // Kept: a response that nothing holds any more ends, and leaves its place to others.
+    // Keeps a reference: a garbage-collected response would end and free its slot.
     const held = await fetch(`${server.url}/changes?table=busy`, { signal: stop.signal });
     const shown = await ConsolePage.open(browser, server.url);
     const { page } = shown;
@@ -252,7 +255,7 @@ browserTest('where the server has no room for a feed the table is asked', async 
       t.deepEqual(await seriousViolations(page), [], theme);
       await shown.screenshot(picture(`follow-polled-${theme}`));
     });
-    // The stream of the whole page is refused as well, again and again: the server is there.
+    // The page's own stream is refused as well, repeatedly, so the server counts as reachable.
     while (notices.length < 2) {
       await page.waitForTimeout(100);
     }
@@ -272,7 +275,7 @@ browserTest('where the server has no room for a feed the table is asked', async 
   }
 });
 
-browserTest('a table that is dropped is said, and followed again when it is back', async (t) => {
+browserTest('a dropped table is reported, and followed again once it exists', async (t) => {
   await made('dropped');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -288,7 +291,7 @@ browserTest('a table that is dropped is said, and followed again when it is back
   });
 });
 
-browserTest('who may not read a table any more is told', async (t) => {
+browserTest('a user who loses SELECT on the followed table is notified', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   const ask = async (statement: string): Promise<void> => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {
@@ -318,50 +321,47 @@ browserTest('who may not read a table any more is told', async (t) => {
   t.deepEqual(ann.complaints, []);
 });
 
-browserTest(
-  'a materialized view is followed, as a chart as well, and after a reload',
-  async (t) => {
-    await made('base');
-    await rows(
-      `CREATE MATERIALIZED VIEW tens AS (
+browserTest('a materialized view is followed, also as a chart and after a reload', async (t) => {
+  await made('base');
+  await rows(
+    `CREATE MATERIALIZED VIEW tens AS (
        SELECT ts, sum(n) AS total FROM base SAMPLE BY 10s) PARTITION BY DAY`,
-    );
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await page.keyboard.press('Control+K');
-      await page.getByRole('combobox', { name: 'Type a table' }).fill('follow tens');
-      await page.keyboard.press('Enter');
-      await page.locator('.follow .grid-row').first().waitFor();
-      await page.getByLabel('Rows shown', { exact: true }).selectOption('100');
-      await more('base', 201, 240);
-      await page.locator('.grid-cell', { hasText: /^240$/ }).waitFor();
-      await page.getByRole('group', { name: 'Rows shown as' }).getByText('Chart').click();
-      t.true((await shown.inkOfChart()) > 0);
-      await inEveryTheme(shown, async (theme) => {
-        t.deepEqual(await seriousViolations(page), [], theme);
-        await shown.screenshot(picture(`follow-chart-${theme}`));
-      });
-      await page.waitForTimeout(500);
-      await shown.reload();
-      await page.getByRole('tab', { name: 'Follow tens' }).waitFor();
-      t.true((await shown.inkOfChart()) > 0, 'it goes on after a reload');
-      t.is(await page.getByLabel('Rows shown', { exact: true }).inputValue(), '100');
-      await page.getByRole('button', { name: 'Open query' }).click();
-      t.true(await shown.editor.isVisible());
-      t.is(await shown.run(), 'done');
-      t.is(await shown.summary(), '25 rows');
+  );
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await page.keyboard.press('Control+K');
+    await page.getByRole('combobox', { name: 'Type a table' }).fill('follow tens');
+    await page.keyboard.press('Enter');
+    await page.locator('.follow .grid-row').first().waitFor();
+    await page.getByLabel('Rows shown', { exact: true }).selectOption('100');
+    await more('base', 201, 240);
+    await page.locator('.grid-cell', { hasText: /^240$/ }).waitFor();
+    await page.getByRole('group', { name: 'Rows shown as' }).getByText('Chart').click();
+    t.true((await shown.inkOfChart()) > 0);
+    await inEveryTheme(shown, async (theme) => {
+      t.deepEqual(await seriousViolations(page), [], theme);
+      await shown.screenshot(picture(`follow-chart-${theme}`));
     });
-  },
-);
+    await page.waitForTimeout(500);
+    await shown.reload();
+    await page.getByRole('tab', { name: 'Follow tens' }).waitFor();
+    t.true((await shown.inkOfChart()) > 0, 'it goes on after a reload');
+    t.is(await page.getByLabel('Rows shown', { exact: true }).inputValue(), '100');
+    await page.getByRole('button', { name: 'Open query' }).click();
+    t.true(await shown.editor.isVisible());
+    t.is(await shown.run(), 'done');
+    t.is(await shown.summary(), '25 rows');
+  });
+});
 
-browserTest('a tab that follows is closed, and comes back after a reload', async (t) => {
+browserTest('a closed follow tab can be reopened after a reload', async (t) => {
   await made('closed');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await follow(shown, 'closed');
     await page.keyboard.press('Alt+w');
     await page.locator('.follow').waitFor({ state: 'detached' });
-    // What is typed after that is saved: a closed tab must not stand in its way.
+    // Text typed afterwards is saved: a closed tab must not prevent it.
     await shown.write('SELECT 77');
     await page.getByText(/^Draft saved/).waitFor();
     await page.waitForTimeout(500);
@@ -373,7 +373,7 @@ browserTest('a tab that follows is closed, and comes back after a reload', async
   });
 });
 
-browserTest('sorting holds the rows, and a narrow window has room for all of it', async (t) => {
+browserTest('sorting holds the rows, and narrow windows show all controls', async (t) => {
   await made('sorted');
   await onPage(t, async (shown) => {
     const { page } = shown;

@@ -1,8 +1,8 @@
 /**
- * How much work frames take while a wide grid is scrolled and while a statement of 500 columns is
- * typed: `npm run console-frames`. Printed, not asserted: it depends on the machine. Counted is the
- * main thread's own CPU time, which other programs do not add to; the wall clock is printed beside
- * it.
+ * Measures the work per frame while a wide grid is scrolled and while a statement with 500 columns
+ * is typed: `npm run console-frames`. The results are printed and not asserted, because they depend
+ * on the machine. Counts the CPU time of the main thread, which other programs do not affect;
+ * wall-clock time is printed too.
  */
 import type { Browser } from 'playwright-core';
 
@@ -21,18 +21,18 @@ interface TraceEvent {
   /** Microseconds. */
   readonly ts: number;
   readonly dur?: number;
-  /** Of the thread alone. */
+  /** CPU time of the thread. */
   readonly tdur?: number;
 }
 
 interface Frames {
   readonly cpu: readonly number[];
   readonly wall: readonly number[];
-  /** CPU time of a frame by what it went to, in the mean. */
+  /** Mean CPU time of a frame by kind of work. */
   readonly parts: ReadonlyMap<string, number>;
 }
 
-/** What the work of a frame is called in a trace; none lies within another. */
+/** Trace names of frame work; none is nested in another. */
 const PARTS = {
   FunctionCall: 'script',
   EventDispatch: 'events',
@@ -45,7 +45,7 @@ const PARTS = {
   HitTest: 'hit tests',
 } as const;
 
-/** The work on the page's main thread up to the end of each frame, when its layers are reported. */
+/** Main thread work up to the end of each frame, where its layers are reported. */
 function framesOf(events: readonly TraceEvent[]): Frames {
   const ends = events.filter(({ name }) => name === 'Layerize');
   const { pid, tid } = ends[0] ?? { pid: 0, tid: 0 };

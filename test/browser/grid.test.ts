@@ -1,4 +1,4 @@
-/** What a person does with loaded rows: sort, filter, arrange, inspect, copy. */
+/** Actions on loaded rows: sort, filter, arrange, inspect, copy. */
 import type { Locator } from 'playwright-core';
 
 import type { ConsolePage } from './console-page.js';
@@ -25,7 +25,7 @@ async function clipboard({ page }: ConsolePage): Promise<string> {
   return await page.evaluate<string>('navigator.clipboard.readText()');
 }
 
-browserTest('a press on a header sorts the loaded rows, nulls last', async (t) => {
+browserTest('clicking a header sorts the loaded rows, nulls last', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query(VALUES), 'done');
     await head(shown, 'big').click();
@@ -41,7 +41,7 @@ browserTest('a press on a header sorts the loaded rows, nulls last', async (t) =
   });
 });
 
-browserTest('the filter finds text anywhere, or asks one column', async (t) => {
+browserTest('the filter searches all columns or compares one column', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query(VALUES), 'done');
     const filter = shown.page.getByLabel('Filter the loaded rows');
@@ -65,7 +65,7 @@ browserTest('the filter finds text anywhere, or asks one column', async (t) => {
   });
 });
 
-browserTest('columns are moved, frozen, widened and put back', async (t) => {
+browserTest('columns are moved, frozen, widened and reset', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query('SELECT * FROM trades LIMIT 50'), 'done');
     const before = await shown.columns();
@@ -109,7 +109,7 @@ browserTest('a frozen column stays in view while others scroll', async (t) => {
   });
 });
 
-browserTest('rows and cells stand in their order once a scroll has come to rest', async (t) => {
+browserTest('rows and cells are in DOM order once a scroll ends', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const columns = Array.from({ length: 60 }, (_, index) => `x + ${index} AS c${index}`);
@@ -139,54 +139,48 @@ browserTest('rows and cells stand in their order once a scroll has come to rest'
   });
 });
 
-browserTest(
-  'rows that may be others each time are walked through, 100,000 at a time',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      const note = page.locator('.grid-note');
-      const after = page.getByRole('button', { name: 'Rows after' });
-      const before = page.getByRole('button', { name: 'Rows before' });
-      t.is(await shown.query('SELECT x * 10 AS v, now() FROM long_sequence(250000)'), 'done');
-      t.true(await before.isDisabled());
-      await after.click();
-      await note.getByText('Rows 100,001 to 200,000 of 250,000.').waitFor();
-      t.is((await shown.row(1))[0], '1,000,010');
-      t.is(await page.locator('.grid-row .grid-number').first().innerText(), '100001');
-      await after.click();
-      await note.getByText('Rows 200,001 to 250,000 of 250,000.').waitFor();
-      t.true(await after.isDisabled());
-      await page.locator('.grid').focus();
-      await page.keyboard.press('Control+End');
-      const last = page.locator('.grid-row[aria-rowindex="50001"]');
-      await last.waitFor();
-      t.is(await last.locator('.grid-number').innerText(), '250000');
-      t.is(await last.locator('.grid-cell').first().innerText(), '2,500,000');
-      await before.click();
-      await note.getByText('Rows 100,001 to 200,000 of 250,000.').waitFor();
-    });
-  },
-);
+browserTest('rows of a volatile query are paged, 100,000 at a time', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const note = page.locator('.grid-note');
+    const after = page.getByRole('button', { name: 'Rows after' });
+    const before = page.getByRole('button', { name: 'Rows before' });
+    t.is(await shown.query('SELECT x * 10 AS v, now() FROM long_sequence(250000)'), 'done');
+    t.true(await before.isDisabled());
+    await after.click();
+    await note.getByText('Rows 100,001 to 200,000 of 250,000.').waitFor();
+    t.is((await shown.row(1))[0], '1,000,010');
+    t.is(await page.locator('.grid-row .grid-number').first().innerText(), '100001');
+    await after.click();
+    await note.getByText('Rows 200,001 to 250,000 of 250,000.').waitFor();
+    t.true(await after.isDisabled());
+    await page.locator('.grid').focus();
+    await page.keyboard.press('Control+End');
+    const last = page.locator('.grid-row[aria-rowindex="50001"]');
+    await last.waitFor();
+    t.is(await last.locator('.grid-number').innerText(), '250000');
+    t.is(await last.locator('.grid-cell').first().innerText(), '2,500,000');
+    await before.click();
+    await note.getByText('Rows 100,001 to 200,000 of 250,000.').waitFor();
+  });
+});
 
-browserTest(
-  'of wide rows the page reads as much as it can hold, and the rest on request',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      const note = page.locator('.grid-note');
-      t.is(
-        await shown.query("SELECT x, lpad('', 2000, 'y') AS t, now() FROM long_sequence(60000)"),
-        'done',
-      );
-      t.regex(await shown.summary(), /^more than [\d,]+ rows$/);
-      const end = Number(/to ([\d,]+) of more/.exec(await note.innerText())?.[1]?.replace(',', ''));
-      t.true(end > 25_000 && end < 40_000, String(end));
-      await page.getByRole('button', { name: 'Rows after' }).click();
-      await note.getByText(`Rows ${(end + 1).toLocaleString('en')} to 60,000 of 60,000.`).waitFor();
-      t.is((await shown.row(1))[0], (end + 1).toLocaleString('en'));
-    });
-  },
-);
+browserTest('of wide rows the page loads as many as fit, and more on request', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const note = page.locator('.grid-note');
+    t.is(
+      await shown.query("SELECT x, lpad('', 2000, 'y') AS t, now() FROM long_sequence(60000)"),
+      'done',
+    );
+    t.regex(await shown.summary(), /^more than [\d,]+ rows$/);
+    const end = Number(/to ([\d,]+) of more/.exec(await note.innerText())?.[1]?.replace(',', ''));
+    t.true(end > 25_000 && end < 40_000, String(end));
+    await page.getByRole('button', { name: 'Rows after' }).click();
+    await note.getByText(`Rows ${(end + 1).toLocaleString('en')} to 60,000 of 60,000.`).waitFor();
+    t.is((await shown.row(1))[0], (end + 1).toLocaleString('en'));
+  });
+});
 
 browserTest('the inspector shows a value in full and profiles its column', async (t) => {
   await onPage(t, async (shown) => {
@@ -217,7 +211,7 @@ browserTest('the inspector shows a value in full and profiles its column', async
   });
 });
 
-browserTest('rows are copied as they are shown, in four forms', async (t) => {
+browserTest('rows are copied as shown, in four formats', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query(VALUES), 'done');
     await head(shown, 'id').click();

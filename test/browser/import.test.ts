@@ -1,4 +1,4 @@
-/** Files into tables, as a person drops them. */
+/** Importing files by drag and drop or by dialog. */
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,7 +11,7 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows, server } = browserSuite('imports in a browser');
 
-/** Hands a file to the page as the file dialog would. */
+/** Passes a file to the page as the file dialog would. */
 async function choose(shown: ConsolePage, name: string, text: string): Promise<void> {
   const buffer = Buffer.from(text);
   const input = shown.page.locator('input[type="file"]');
@@ -28,7 +28,7 @@ function weather(count: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-browserTest('a file is proposed, changed, imported and looked at', async (t) => {
+browserTest('a file is previewed, adjusted, imported and opened', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -80,7 +80,7 @@ browserTest('a file is proposed, changed, imported and looked at', async (t) => 
 });
 
 browserTest(
-  'what is guessed is said before and after, and compressed JSON goes as it is',
+  'guessed types are shown before and after, and compressed JSON is sent unchanged',
   async (t) => {
     await onPage(
       t,
@@ -122,7 +122,7 @@ browserTest(
   },
 );
 
-browserTest('lines with too many fields and markup are opened as text', async (t) => {
+browserTest('lines with too many fields and markup are shown as plain text', async (t) => {
   await rows('CREATE TABLE measured (name SYMBOL, n INT)');
   await rows("INSERT INTO measured VALUES ('w', 0)");
   await onPage(
@@ -148,7 +148,7 @@ browserTest('lines with too many fields and markup are opened as text', async (t
   );
 });
 
-browserTest('rows are appended to a table that is there, or replace it', async (t) => {
+browserTest('rows are appended to an existing table, or replace it', async (t) => {
   await rows('CREATE TABLE known (city SYMBOL, v LONG)');
   await rows("INSERT INTO known VALUES ('Bern', 1)");
   await onPage(
@@ -184,7 +184,7 @@ browserTest('rows are appended to a table that is there, or replace it', async (
   );
 });
 
-browserTest('files that are none are told so, and nothing is written', async (t) => {
+browserTest('invalid files are reported, and nothing is written', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -208,7 +208,7 @@ browserTest('files that are none are told so, and nothing is written', async (t)
   );
 });
 
-browserTest('a byte order mark, quotes and a file of one line are taken calmly', async (t) => {
+browserTest('a byte order mark, quotes and a one-line file are accepted', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -232,7 +232,7 @@ browserTest('a byte order mark, quotes and a file of one line are taken calmly',
   );
 });
 
-browserTest('an import can be stopped, and goes on while other pages are looked at', async (t) => {
+browserTest('an import can be stopped, and continues while other pages are open', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -261,12 +261,12 @@ browserTest('an import can be stopped, and goes on while other pages are looked 
   );
 });
 
-browserTest('where the server was faster than the stop, the page says so', async (t) => {
+browserTest('the page reports when the import completed before the stop', async (t) => {
   await onPage(
     t,
     async (shown) => {
       const { page } = shown;
-      // The server writes the rows, and its answer does not come.
+      // The server writes the rows, but its response is lost.
       await page.route('**/imp?*', async (route) => {
         await route.fetch();
       });
@@ -290,7 +290,7 @@ browserTest('where the server was faster than the stop, the page says so', async
   );
 });
 
-browserTest('a server that is gone leaves the choices as they are', async (t) => {
+browserTest('an unreachable server leaves the import settings unchanged', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -304,14 +304,14 @@ browserTest('a server that is gone leaves the choices as they are', async (t) =>
       await page.unroute('**/imp?*');
       await page.locator('[data-action="import"]').click();
       await page.getByRole('heading', { name: 'later.csv is loaded' }).waitFor();
-      // The browser itself reports the request that was cut.
+      // The browser logs the aborted request.
       shown.complaints.length = 0;
     },
     { page: 'import' },
   );
 });
 
-browserTest('a Parquet file is looked at on the server and becomes a table', async (t) => {
+browserTest('a Parquet file is previewed by the server and becomes a table', async (t) => {
   const query =
     "SELECT x AS n, 'k' || x % 3 AS k, timestamp_sequence(0, 1000000) AS at " +
     'FROM long_sequence(500)';
@@ -356,7 +356,7 @@ browserTest('a Parquet file is looked at on the server and becomes a table', asy
 
 const LARGE_MIB = Number(process.env['TIDEMARK_IMPORT_MIB'] ?? 64);
 
-/** Writes a CSV file of so many MiB, a piece at a time; resolves to its number of rows. */
+/** Writes a large CSV file chunk by chunk and resolves to its number of rows. */
 async function writeLarge(path: string): Promise<number> {
   const line = `Oslo,2026-01-01T00:00:00.000000Z,1.25,${'x'.repeat(216)}\n`;
   const piece = line.repeat(Math.floor((1024 * 1024) / line.length));
@@ -369,56 +369,59 @@ async function writeLarge(path: string): Promise<number> {
   return LARGE_MIB * (piece.length / line.length);
 }
 
-browserTest('a large file is streamed: progress moves, stop works, memory stays', async (t) => {
-  t.timeout(600_000);
-  const path = join(server().root, 'large.csv');
-  const count = await writeLarge(path);
-  await onPage(
-    t,
-    async (shown) => {
-      const { page } = shown;
-      const session = await page.context().newCDPSession(page);
-      // Slow enough that something is to be seen, fast enough for the whole file.
-      const upload = (mib: number): Promise<unknown> =>
-        session.send('Network.emulateNetworkConditions', {
-          offline: false,
-          latency: 0,
-          downloadThroughput: -1,
-          uploadThroughput: mib * 1024 * 1024,
-        });
-      const heap = async (): Promise<number> => {
-        await session.send('HeapProfiler.collectGarbage');
-        return (await session.send('Runtime.getHeapUsage')).usedSize;
-      };
-      await upload(LARGE_MIB / 8);
-      await page.locator('input[type="file"]').setInputFiles(path);
-      const start = page.locator('[data-action="import"]');
-      await start.waitFor();
-      const before = await heap();
-      await start.click();
-      const bar = page.locator('.import-progress progress');
-      const seen = new Set<number>();
-      while (seen.size < 4) {
-        seen.add(Number(await bar.getAttribute('value')));
-        await page.waitForTimeout(100);
-      }
-      t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file');
-      await page.getByRole('button', { name: 'Stop this file' }).click();
-      await page.getByText('Stopped. Nothing was written.').last().waitFor();
-      t.deepEqual(await rows("SELECT count() FROM tables() WHERE table_name = 'large'"), [[0]]);
-      await upload(-1);
-      await start.click();
-      await page.getByRole('heading', { name: 'is loaded' }).waitFor({ timeout: 500_000 });
-      t.deepEqual(await rows('SELECT count() FROM large'), [[count]]);
-      t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file afterwards');
-    },
-    { page: 'import' },
-  );
-});
+browserTest(
+  'a large file is streamed: progress moves, stop works, memory is bounded',
+  async (t) => {
+    t.timeout(600_000);
+    const path = join(server().root, 'large.csv');
+    const count = await writeLarge(path);
+    await onPage(
+      t,
+      async (shown) => {
+        const { page } = shown;
+        const session = await page.context().newCDPSession(page);
+        // Slow enough to observe the progress, fast enough for the whole file.
+        const upload = (mib: number): Promise<unknown> =>
+          session.send('Network.emulateNetworkConditions', {
+            offline: false,
+            latency: 0,
+            downloadThroughput: -1,
+            uploadThroughput: mib * 1024 * 1024,
+          });
+        const heap = async (): Promise<number> => {
+          await session.send('HeapProfiler.collectGarbage');
+          return (await session.send('Runtime.getHeapUsage')).usedSize;
+        };
+        await upload(LARGE_MIB / 8);
+        await page.locator('input[type="file"]').setInputFiles(path);
+        const start = page.locator('[data-action="import"]');
+        await start.waitFor();
+        const before = await heap();
+        await start.click();
+        const bar = page.locator('.import-progress progress');
+        const seen = new Set<number>();
+        while (seen.size < 4) {
+          seen.add(Number(await bar.getAttribute('value')));
+          await page.waitForTimeout(100);
+        }
+        t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file');
+        await page.getByRole('button', { name: 'Stop this file' }).click();
+        await page.getByText('Stopped. Nothing was written.').last().waitFor();
+        t.deepEqual(await rows("SELECT count() FROM tables() WHERE table_name = 'large'"), [[0]]);
+        await upload(-1);
+        await start.click();
+        await page.getByRole('heading', { name: 'is loaded' }).waitFor({ timeout: 500_000 });
+        t.deepEqual(await rows('SELECT count() FROM large'), [[count]]);
+        t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file afterwards');
+      },
+      { page: 'import' },
+    );
+  },
+);
 
 browserTest('stop ends the statement of a Parquet import on the server', async (t) => {
   t.timeout(300_000);
-  // Compresses to little and takes long to write.
+  // Compresses well and takes long to write.
   const query =
     'SELECT x % 7 AS a, x % 11 AS b, x % 13 AS c, x % 17 AS d FROM long_sequence(30000000)';
   const exported = await fetch(
@@ -436,7 +439,7 @@ browserTest('stop ends the statement of a Parquet import on the server', async (
       const { page } = shown;
       await page.locator('input[type="file"]').setInputFiles(path);
       await page.getByLabel('Name of a').waitFor();
-      // A conversion to text makes it slower still.
+      // Converting to strings makes it even slower.
       for (const name of ['a', 'b', 'c', 'd']) {
         await page.getByLabel(`Type of ${name}`, { exact: true }).selectOption('VARCHAR');
       }
@@ -455,7 +458,7 @@ browserTest('stop ends the statement of a Parquet import on the server', async (
   );
 });
 
-browserTest('a server that is read-only says so before anything is chosen', async (t) => {
+browserTest('a read-only server is reported before a file is chosen', async (t) => {
   const closed = await startTestServer({ set: ['http.security.readonly=true'] });
   const browser = await launchBrowser();
   try {
@@ -471,7 +474,7 @@ browserTest('a server that is read-only says so before anything is chosen', asyn
     t.is(await shown.query('CREATE TABLE refused (x INT)'), 'failed');
     t.regex(await shown.page.locator('.outcome-message').innerText(), /read-only|read only/);
     t.is(await shown.query('SELECT 1'), 'done');
-    // The browser itself reports the statement that was refused.
+    // The browser logs the refused statement.
     t.deepEqual(
       shown.complaints.filter((text) => !text.includes('status of 403')),
       [],

@@ -1,4 +1,4 @@
-/** What a tab shows, over a reload of the page. */
+/** Results that a tab shows across a page reload. */
 import { seriousViolations } from './axe.js';
 import { type ConsolePage, statementOf } from './console-page.js';
 import { openBrowser, Person, serverFor } from './person.js';
@@ -8,7 +8,7 @@ const { browserTest, onPage } = browserSuite('results over a reload', { args: ['
 
 openBrowser();
 
-/** The keys of the results that the browser keeps. */
+/** Keys of the results that the browser has stored. */
 const KEPT = `new Promise((resolve, reject) => {
   const opened = indexedDB.open('tidemark');
   opened.onerror = reject;
@@ -21,7 +21,7 @@ const KEPT = `new Promise((resolve, reject) => {
   };
 })`;
 
-browserTest('a result is there after a reload, as what it was, and nothing runs', async (t) => {
+browserTest('a result survives a reload unchanged, and nothing runs', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x * 3 AS v FROM long_sequence(2500)'), 'done');
@@ -29,7 +29,7 @@ browserTest('a result is there after a reload, as what it was, and nothing runs'
     await page.waitForFunction(`${KEPT}.then((keys) => keys.length === 1)`);
     const sent: string[] = [];
     page.on('request', (request) => {
-      // While a statement is written the server is asked whether it could run.
+      // While a statement is typed, the page sends validation requests.
       if (new URL(request.url()).pathname === '/exec') {
         sent.push(statementOf(request));
       }
@@ -57,7 +57,7 @@ browserTest('a result is there after a reload, as what it was, and nothing runs'
 });
 
 browserTest(
-  'what was chosen of a result stays: zone, chart, series, view of each tab',
+  'view settings of a result persist: zone, chart, series, view of each tab',
   async (t) => {
     const work = async (shown: ConsolePage): Promise<void> => {
       const { page } = shown;
@@ -96,7 +96,7 @@ browserTest(
   },
 );
 
-browserTest('a statement that may have a secret leaves no result behind', async (t) => {
+browserTest('a statement that may contain a secret leaves no saved result', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query("SELECT 'x' AS password"), 'done');
     t.is(await shown.query('SELECT 1'), 'done');
@@ -106,7 +106,7 @@ browserTest('a statement that may have a secret leaves no result behind', async 
   });
 });
 
-browserTest('who signs out leaves no result behind', async (t) => {
+browserTest('signing out removes the saved result', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
   await joe.page.goto(`${server.url}/#sql`);

@@ -1,4 +1,4 @@
-/** Notebooks kept by the server: two people share one, merge, go back, pass a link. */
+/** Notebooks saved on the server: two users share one, merge, restore versions, pass a link. */
 import type { ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';
 
@@ -78,7 +78,7 @@ async function look(page: Page): Promise<void> {
 
 const PHONE = { width: 390, height: 844 };
 
-browserTest('two people share a notebook, both change it, and merge cell by cell', async (t) => {
+browserTest('two users edit a shared notebook and merge it cell by cell', async (t) => {
   const { server } = await twoPeople(t);
   const ann = await arrived(t, server, 'ann');
   const { page } = ann;
@@ -88,7 +88,7 @@ browserTest('two people share a notebook, both change it, and merge cell by cell
   await group.getByRole('button', { name: 'SQL' }).click();
   await write(page, 'cell_2', 'SELECT 2 AS second');
   await save(page, 1);
-  // What is entered at once must survive the answer with the shares there are.
+  // Input during the request must survive the response with the current shares.
   await page.route('**/notebooks/*', async (route) => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     await route.continue();
@@ -141,88 +141,94 @@ browserTest('two people share a notebook, both change it, and merge cell by cell
   t.deepEqual([...ann.complaints, ...ben.complaints], []);
 });
 
-browserTest('theirs is taken and mine becomes a copy; older versions come back', async (t) => {
-  const { server } = await twoPeople(t);
-  const ann = await arrived(t, server, 'ann');
-  const { page } = ann;
-  await newNotebook(page);
-  await write(page, 'cell_1', 'SELECT 1');
-  await save(page, 1);
-  // Another window of hers, with storage of its own.
-  const other = await arrived(t, server, 'ann');
-  await openFromPage(other.page, 'Notebook 1');
-  await write(other.page, 'cell_1', 'SELECT 2');
-  await save(other.page, 2);
-  await write(page, 'cell_1', 'SELECT 3');
-  await page.keyboard.press('Control+S');
-  await page.getByRole('button', { name: 'Take theirs, keep mine as a copy' }).click();
-  await page.getByRole('tab', { name: 'Notebook 1 (mine)' }).waitFor();
-  t.is(await textOf(page, 'cell_1'), 'SELECT 2');
-  await page.getByRole('tab', { name: 'Notebook 1 (mine)' }).click();
-  await page.getByText('In this browser').waitFor();
-  t.is(await textOf(page, 'cell_1'), 'SELECT 3');
-  await page.getByRole('tab', { name: 'Notebook 1', exact: true }).click();
-  await menu(page, 'Versions');
-  const dialog = page.getByRole('dialog');
-  await dialog.getByRole('button', { name: /^Version 1/ }).click();
-  await dialog.getByText('SELECT 1').waitFor();
-  await page.locator('dialog:modal').waitFor();
-  await inThemes(t, page, 'kept-versions');
-  await inThemes(t, page, 'kept-versions', PHONE);
-  await page.setViewportSize({ width: 1440, height: 900 });
-  await dialog.getByRole('button', { name: 'Make it my draft' }).click();
-  t.is(await textOf(page, 'cell_1'), 'SELECT 1');
-  await save(page, 3);
-  await page.reload();
-  await cell(page, 'cell_1').waitFor();
-  await page.getByText('Version 3', { exact: true }).waitFor();
-  t.deepEqual([...ann.complaints, ...other.complaints], []);
-});
+browserTest(
+  'the other version is adopted and the own one copied; older versions return',
+  async (t) => {
+    const { server } = await twoPeople(t);
+    const ann = await arrived(t, server, 'ann');
+    const { page } = ann;
+    await newNotebook(page);
+    await write(page, 'cell_1', 'SELECT 1');
+    await save(page, 1);
+    // Another window of the same user, with separate storage.
+    const other = await arrived(t, server, 'ann');
+    await openFromPage(other.page, 'Notebook 1');
+    await write(other.page, 'cell_1', 'SELECT 2');
+    await save(other.page, 2);
+    await write(page, 'cell_1', 'SELECT 3');
+    await page.keyboard.press('Control+S');
+    await page.getByRole('button', { name: 'Take theirs, keep mine as a copy' }).click();
+    await page.getByRole('tab', { name: 'Notebook 1 (mine)' }).waitFor();
+    t.is(await textOf(page, 'cell_1'), 'SELECT 2');
+    await page.getByRole('tab', { name: 'Notebook 1 (mine)' }).click();
+    await page.getByText('In this browser').waitFor();
+    t.is(await textOf(page, 'cell_1'), 'SELECT 3');
+    await page.getByRole('tab', { name: 'Notebook 1', exact: true }).click();
+    await menu(page, 'Versions');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: /^Version 1/ }).click();
+    await dialog.getByText('SELECT 1').waitFor();
+    await page.locator('dialog:modal').waitFor();
+    await inThemes(t, page, 'kept-versions');
+    await inThemes(t, page, 'kept-versions', PHONE);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await dialog.getByRole('button', { name: 'Make it my draft' }).click();
+    t.is(await textOf(page, 'cell_1'), 'SELECT 1');
+    await save(page, 3);
+    await page.reload();
+    await cell(page, 'cell_1').waitFor();
+    await page.getByText('Version 3', { exact: true }).waitFor();
+    t.deepEqual([...ann.complaints, ...other.complaints], []);
+  },
+);
 
-browserTest('a link lets another user read, who keeps changes as an own notebook', async (t) => {
-  const { server } = await twoPeople(t);
-  const ann = await arrived(t, server, 'ann');
-  const { page } = ann;
-  await newNotebook(page);
-  await write(page, 'cell_1', 'SELECT 1 AS linked');
-  await save(page, 1);
-  await menu(page, 'Share');
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Those who have the link').check();
-  await dialog.getByRole('button', { name: 'Share and copy the link' }).click();
-  await dialog.waitFor({ state: 'detached' });
-  await menu(page, 'Share');
-  const link = await dialog.locator('.share-link').innerText();
-  await page.keyboard.press('Escape');
-  const ben = await Person.arrive(t);
-  await ben.page.goto(link);
-  await ben.signIn('ben', 'p');
-  await cell(ben.page, 'cell_1').waitFor();
-  t.is(await textOf(ben.page, 'cell_1'), 'SELECT 1 AS linked');
-  t.false(
-    ben.requests.some(({ href }) => href.includes(link.slice(-32))),
-    'the link stands in no address that is asked for',
-  );
-  await write(ben.page, 'cell_1', 'SELECT 2 AS mine');
-  await ben.page.getByRole('button', { name: 'Save as mine' }).click();
-  await ben.page.locator('.toast', { hasText: 'version 1 is kept' }).waitFor();
-  await ben.page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
-  await ben.page.getByRole('cell', { name: 'not shared' }).waitFor();
-  t.is(await ben.page.getByRole('row').count(), 2, 'the head and his own');
+browserTest(
+  'a link lets another user read, and changes are saved as a separate notebook',
+  async (t) => {
+    const { server } = await twoPeople(t);
+    const ann = await arrived(t, server, 'ann');
+    const { page } = ann;
+    await newNotebook(page);
+    await write(page, 'cell_1', 'SELECT 1 AS linked');
+    await save(page, 1);
+    await menu(page, 'Share');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Those who have the link').check();
+    await dialog.getByRole('button', { name: 'Share and copy the link' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await menu(page, 'Share');
+    const link = await dialog.locator('.share-link').innerText();
+    await page.keyboard.press('Escape');
+    const ben = await Person.arrive(t);
+    await ben.page.goto(link);
+    await ben.signIn('ben', 'p');
+    await cell(ben.page, 'cell_1').waitFor();
+    t.is(await textOf(ben.page, 'cell_1'), 'SELECT 1 AS linked');
+    t.false(
+      ben.requests.some(({ href }) => href.includes(link.slice(-32))),
+      'the link stands in no address that is asked for',
+    );
+    await write(ben.page, 'cell_1', 'SELECT 2 AS mine');
+    await ben.page.getByRole('button', { name: 'Save as mine' }).click();
+    await ben.page.locator('.toast', { hasText: 'version 1 is kept' }).waitFor();
+    await ben.page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
+    await ben.page.getByRole('cell', { name: 'not shared' }).waitFor();
+    t.is(await ben.page.getByRole('row').count(), 2, 'the head and his own');
 
-  await page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
-  await page.getByRole('cell', { name: 'by a link' }).waitFor();
-  await inThemes(t, page, 'kept-page');
-  await inThemes(t, page, 'kept-page', PHONE);
-  await page.setViewportSize({ width: 1440, height: 900 });
-  await page.getByRole('button', { name: 'More about Notebook 1' }).click();
-  await page.getByRole('menuitem', { name: 'Delete' }).click();
-  await page.getByRole('button', { name: 'Delete Notebook 1' }).click();
-  await page.getByText('No notebook is kept here yet').waitFor();
-  t.deepEqual([...ann.complaints, ...ben.complaints], []);
-});
+    await page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
+    await page.getByRole('cell', { name: 'by a link' }).waitFor();
+    await inThemes(t, page, 'kept-page');
+    await inThemes(t, page, 'kept-page', PHONE);
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.getByRole('button', { name: 'More about Notebook 1' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete Notebook 1' }).click();
+    await page.getByText('No notebook is kept here yet').waitFor();
+    t.deepEqual([...ann.complaints, ...ben.complaints], []);
+  },
+);
 
-browserTest('what the server does not take is said, and the draft stays', async (t) => {
+browserTest('a failed save is reported, and the draft is kept', async (t) => {
   const { server } = await twoPeople(t);
   const { page } = await arrived(t, server, 'ann');
   await newNotebook(page);

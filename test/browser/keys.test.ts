@@ -1,9 +1,9 @@
-/** The keys of the help dialog, each pressed once. */
+/** Presses each key of the help dialog once. */
 import { browserSuite } from './suite.js';
 
 const { browserTest, onPage, server } = browserSuite('keys in a browser');
 
-browserTest('keys run, cancel, change views and tabs, and go from region to region', async (t) => {
+browserTest('keys run, cancel, change views and tabs, and move between regions', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const { keyboard } = page;
@@ -24,7 +24,7 @@ browserTest('keys run, cancel, change views and tabs, and go from region to regi
     }
     await keyboard.press('F2');
     t.true(await hasFocus('.grid'));
-    // A cell that is scrolled to has a place once it is drawn.
+    // A cell that was scrolled to has a position only after it is drawn.
     const grid = page.locator('.grid[aria-activedescendant^="cell-"]');
     const place = (): Promise<string | null> => grid.getAttribute('aria-activedescendant');
     const first = await place();

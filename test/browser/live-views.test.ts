@@ -1,4 +1,4 @@
-/** Live views in the tree, the palette and their details. */
+/** Live views in the tree, the palette and the details page. */
 import type { Locator } from 'playwright-core';
 
 import { seriousViolations } from './axe.js';
@@ -12,7 +12,7 @@ openBrowser();
 
 const QUERY = `SELECT ts, s, sum(v) OVER (PARTITION BY s ORDER BY ts) AS total FROM `;
 
-/** A base with rows, and a live view over it that shows them. */
+/** Creates a base with rows, and a live view that shows them. */
 async function made(base: string): Promise<string> {
   const view = `${base}_totals`;
   await rows(`CREATE TABLE ${base} (ts TIMESTAMP, s SYMBOL, v DOUBLE) TIMESTAMP(ts)
@@ -42,7 +42,7 @@ function fact({ page }: ConsolePage, name: string): Locator {
   return page.locator('.view-facts > div', { hasText: new RegExp(`^${name}`) }).locator('dd');
 }
 
-browserTest('the tree has them apart, with their state, lag and reason', async (t) => {
+browserTest('the tree lists live views separately, with state, lag and reason', async (t) => {
   const view = await made('followed');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -78,35 +78,34 @@ browserTest('the tree has them apart, with their state, lag and reason', async (
   });
 });
 
-browserTest(
-  'the details of one: clauses, lag, last repair; it is suspended and resumed',
-  async (t) => {
-    const view = await made('detailed');
-    await onPage(
-      t,
-      async (shown) => {
-        const { page } = shown;
-        await page.locator('.view-state', { hasText: 'Active, shows all of its base' }).waitFor();
-        t.is(await fact(shown, 'Base').innerText(), 'detailed');
-        t.is(await fact(shown, 'Flush every').innerText(), '250ms');
-        t.is(await fact(shown, 'In memory').innerText(), '1m');
-        t.is(await fact(shown, 'Start from').innerText(), 'the beginning: all rows of its base');
-        await fact(shown, 'Last repair').filter({ hasText: 'rows came in order' }).waitFor();
-        await rows("INSERT INTO detailed VALUES ('2026-01-01T00:05:00Z', 'a', 5)");
-        await fact(shown, 'Last repair')
-          .filter({ hasText: 'from 2026-01-01 00:05:00 to the end, 3 rows' })
-          .waitFor();
-        const definition = page.getByRole('region', { name: 'Query of the view' });
-        t.is(await definition.innerText(), `${QUERY}detailed`);
-        await page.getByRole('button', { name: 'Copy query' }).click();
-        await page.locator('.toast').waitFor();
-        t.is(await page.evaluate('navigator.clipboard.readText()'), `${QUERY}detailed`);
-        await inEveryTheme(shown, async (theme) => {
-          t.deepEqual(await seriousViolations(page), [], theme);
-          await shown.screenshot(picture(`live-details-${theme}`));
-        });
-        // The lists are read every two seconds; what is shown stays meanwhile.
-        await page.evaluate(`(() => {
+browserTest('view details: clauses, lag, last repair; it is suspended and resumed', async (t) => {
+  const view = await made('detailed');
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.locator('.view-state', { hasText: 'Active, shows all of its base' }).waitFor();
+      t.is(await fact(shown, 'Base').innerText(), 'detailed');
+      t.is(await fact(shown, 'Flush every').innerText(), '250ms');
+      t.is(await fact(shown, 'In memory').innerText(), '1m');
+      t.is(await fact(shown, 'Start from').innerText(), 'the beginning: all rows of its base');
+      await fact(shown, 'Last repair').filter({ hasText: 'rows came in order' }).waitFor();
+      await rows("INSERT INTO detailed VALUES ('2026-01-01T00:05:00Z', 'a', 5)");
+      await fact(shown, 'Last repair')
+        .filter({ hasText: 'from 2026-01-01 00:05:00 to the end, 3 rows' })
+        .waitFor();
+      const definition = page.getByRole('region', { name: 'Query of the view' });
+      t.is(await definition.innerText(), `${QUERY}detailed`);
+      await page.getByRole('button', { name: 'Copy query' }).click();
+      await page.locator('.toast').waitFor();
+      t.is(await page.evaluate('navigator.clipboard.readText()'), `${QUERY}detailed`);
+      await inEveryTheme(shown, async (theme) => {
+        t.deepEqual(await seriousViolations(page), [], theme);
+        await shown.screenshot(picture(`live-details-${theme}`));
+      });
+      // The lists are reloaded every two seconds; the visible content must stay unchanged
+      // meanwhile.
+      await page.evaluate(`(() => {
         const shown = () => document.querySelector('.sql-text').innerText === '';
         window.wasEmpty = shown();
         new MutationObserver(() => (window.wasEmpty ||= shown())).observe(
@@ -114,37 +113,36 @@ browserTest(
           { childList: true, subtree: true, characterData: true },
         );
       })()`);
-        await page.waitForTimeout(4500);
-        t.false(await page.evaluate('window.wasEmpty'));
-        await page.getByRole('button', { name: 'Suspend' }).click();
-        await page.locator('.view-state[data-state="suspended"]').waitFor();
-        t.is(await page.getByRole('button', { name: 'Suspend' }).count(), 0);
-        await rows("INSERT INTO detailed VALUES ('2026-01-03', 'a', 5)");
-        await fact(shown, 'Lag').filter({ hasText: 'up to' }).waitFor();
-        await shown.screenshot(picture('live-suspended-light'));
-        await page.getByRole('button', { name: 'Resume' }).click();
-        await page.locator('.view-state[data-state="current"]').waitFor();
-        t.deepEqual(await rows(`SELECT count() FROM ${view}`), [[4]]);
-        for (const tab of ['Columns', 'Partitions', 'DDL', 'Ingestion']) {
-          await page.getByRole('tab', { name: tab }).click();
-          await page
-            .locator('.details-body tbody tr, .details-body pre, .ingestion')
-            .first()
-            .waitFor();
-        }
-        await page.getByText('by its query alone').waitFor();
-        await page.getByRole('button', { name: 'Follow', exact: true }).click();
-        await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
-        await rows("INSERT INTO detailed VALUES ('2026-01-04', 'a', 70)");
-        await page.locator('.grid-cell', { hasText: /^81(\.0)?$/ }).waitFor();
-      },
-      { page: `tables/${view}` },
-    );
-  },
-);
+      await page.waitForTimeout(4500);
+      t.false(await page.evaluate('window.wasEmpty'));
+      await page.getByRole('button', { name: 'Suspend' }).click();
+      await page.locator('.view-state[data-state="suspended"]').waitFor();
+      t.is(await page.getByRole('button', { name: 'Suspend' }).count(), 0);
+      await rows("INSERT INTO detailed VALUES ('2026-01-03', 'a', 5)");
+      await fact(shown, 'Lag').filter({ hasText: 'up to' }).waitFor();
+      await shown.screenshot(picture('live-suspended-light'));
+      await page.getByRole('button', { name: 'Resume' }).click();
+      await page.locator('.view-state[data-state="current"]').waitFor();
+      t.deepEqual(await rows(`SELECT count() FROM ${view}`), [[4]]);
+      for (const tab of ['Columns', 'Partitions', 'DDL', 'Ingestion']) {
+        await page.getByRole('tab', { name: tab }).click();
+        await page
+          .locator('.details-body tbody tr, .details-body pre, .ingestion')
+          .first()
+          .waitFor();
+      }
+      await page.getByText('by its query alone').waitFor();
+      await page.getByRole('button', { name: 'Follow', exact: true }).click();
+      await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
+      await rows("INSERT INTO detailed VALUES ('2026-01-04', 'a', 70)");
+      await page.locator('.grid-cell', { hasText: /^81(\.0)?$/ }).waitFor();
+    },
+    { page: `tables/${view}` },
+  );
+});
 
 browserTest(
-  'an invalid one says what to do, goes on when that is done, and is dropped',
+  'an invalid view says how to repair it, resumes afterwards, and is dropped',
   async (t) => {
     const view = await made('changed');
     await onPage(
@@ -176,7 +174,7 @@ browserTest(
   },
 );
 
-browserTest('no file goes into one, and narrow windows have room for it', async (t) => {
+browserTest('a file cannot be imported into a live view, and narrow windows fit it', async (t) => {
   const view = await made('narrow');
   await onPage(
     t,
@@ -212,7 +210,7 @@ browserTest('no file goes into one, and narrow windows have room for it', async 
   }
 });
 
-browserTest('what the user may not do with one is not offered, and why is said', async (t) => {
+browserTest('forbidden actions on a live view are not offered, with the reason', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   const ask = async (statement: string): Promise<void> => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {

@@ -1,4 +1,4 @@
-/** One scroll over results of any size: rows are read when they come into view. */
+/** Virtual scrolling over results of any size: rows load when they become visible. */
 import type { Locator } from 'playwright-core';
 
 import { until } from '../until.js';
@@ -14,7 +14,7 @@ function lastRow({ page }: ConsolePage, count: number): Locator {
   return page.locator(`.grid-row[aria-rowindex="${count + 1}"]`);
 }
 
-/** Statements that the page has sent, with the range of rows that it wanted. */
+/** Statements that the page has sent, with the requested row range. */
 function asked({ page }: ConsolePage): { text: string; limit: string }[] {
   const found: { text: string; limit: string }[] = [];
   page.on('request', (request) => {
@@ -38,7 +38,7 @@ async function fill(name: string, count: number): Promise<void> {
   }, `${name} has ${count} rows`);
 }
 
-browserTest('the last of two million rows is one key away', async (t) => {
+browserTest('the last of two million rows is one key press away', async (t) => {
   await fill('many', 2_000_000);
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -59,11 +59,11 @@ browserTest('the last of two million rows is one key away', async (t) => {
       ['1998001,2000000'],
       'only the rows at the end are asked for',
     );
-    // A step back is there at once, and reads nothing.
+    // Scrolling back is immediate and loads nothing.
     await page.keyboard.press('PageUp');
     await page.keyboard.press('ArrowUp');
     t.is(windows.length, 1);
-    // The scroll bar goes to the same share of all rows.
+    // The scroll bar maps to the same fraction of all rows.
     await page.evaluate(`(() => {
       const grid = document.querySelector('.grid');
       grid.scrollTo(0, (grid.scrollHeight - grid.clientHeight) / 2);
@@ -75,7 +75,7 @@ browserTest('the last of two million rows is one key away', async (t) => {
       .locator(`.grid-row[aria-rowindex="${number + 1}"]`)
       .getByText((number * 10).toLocaleString('en'), { exact: true })
       .waitFor();
-    // A wheel goes on row by row, however high the element would have to be.
+    // The wheel scrolls row by row, regardless of the virtual height.
     await page.mouse.move(600, 700);
     await page.mouse.wheel(0, 260);
     await page
@@ -89,7 +89,7 @@ browserTest('the last of two million rows is one key away', async (t) => {
   });
 });
 
-browserTest('what is not in the page is neither copied nor summed up in silence', async (t) => {
+browserTest('unloaded rows are not silently left out of copies and sums', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x FROM long_sequence(900000)'), 'done');
@@ -118,7 +118,7 @@ browserTest('what is not in the page is neither copied nor summed up in silence'
   });
 });
 
-browserTest('rows of two states of a table are never shown together', async (t) => {
+browserTest('rows of two table versions are never shown together', async (t) => {
   await fill('moving', 300_000);
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -143,7 +143,7 @@ browserTest('rows of two states of a table are never shown together', async (t) 
   });
 });
 
-browserTest('rows that may be others each time come page by page, and it says why', async (t) => {
+browserTest('rows of a volatile query are paged, with the reason', async (t) => {
   await onPage(t, async (shown) => {
     const note = shown.page.locator('.grid-note');
     for (const [query, why] of [
@@ -164,7 +164,7 @@ browserTest('rows that may be others each time come page by page, and it says wh
   });
 });
 
-browserTest('rows that cannot be read say so in their place, and come later', async (t) => {
+browserTest('unreadable rows are reported in the grid, and load later', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x FROM long_sequence(400000)'), 'done');
@@ -185,18 +185,15 @@ browserTest('rows that cannot be read say so in their place, and come later', as
   });
 });
 
-browserTest(
-  'of wide rows a few come at once, and the others when they are looked at',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      const query = "SELECT x, lpad('', 2000, 'y') AS t FROM long_sequence(60000)";
-      t.is(await shown.query(query), 'done');
-      t.regex(await shown.summary(), /^more than [\d,]+ rows$/);
-      await page.locator('.grid[aria-rowcount="60001"]').waitFor();
-      await page.locator('.grid').focus();
-      await page.keyboard.press('Control+End');
-      await lastRow(shown, 60_000).getByText('60,000').waitFor();
-    });
-  },
-);
+browserTest('of wide rows a few load immediately, and more as they scroll into view', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const query = "SELECT x, lpad('', 2000, 'y') AS t FROM long_sequence(60000)";
+    t.is(await shown.query(query), 'done');
+    t.regex(await shown.summary(), /^more than [\d,]+ rows$/);
+    await page.locator('.grid[aria-rowcount="60001"]').waitFor();
+    await page.locator('.grid').focus();
+    await page.keyboard.press('Control+End');
+    await lastRow(shown, 60_000).getByText('60,000').waitFor();
+  });
+});

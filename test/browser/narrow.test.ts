@@ -1,4 +1,4 @@
-/** What has little room: nothing that matters is cut, hidden or beside the window. */
+/** Small windows: nothing important is truncated, hidden or outside the window. */
 import { seriousViolations } from './axe.js';
 import { leavePicture } from './console-page.js';
 import { openBrowser, Person, serverFor } from './person.js';
@@ -23,7 +23,7 @@ browserTest('a lost server is reported on a phone', async (t) => {
   await leavePicture(page, picture('lost-390-light'));
 });
 
-browserTest('who has signed in on a phone can sign out there', async (t) => {
+browserTest('a user signed in on a phone can sign out there', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
   await joe.page.setViewportSize({ width: 390, height: 844 });
@@ -39,7 +39,7 @@ browserTest('who has signed in on a phone can sign out there', async (t) => {
   t.deepEqual(joe.complaints, []);
 });
 
-browserTest('the bar of a result cuts no words, and leaves room for the filter', async (t) => {
+browserTest('the result bar truncates no words, and leaves space for the filter', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT x, timestamp_sequence(0, 1000) ts FROM long_sequence(300000)';
@@ -64,7 +64,7 @@ browserTest('the bar of a result cuts no words, and leaves room for the filter',
   });
 });
 
-browserTest('on a phone the bar of a result says what the run did', async (t) => {
+browserTest('on a phone the result bar summarizes the run', async (t) => {
   await onPage(
     t,
     async (shown) => {

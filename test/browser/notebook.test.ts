@@ -1,4 +1,4 @@
-/** Notebooks: cells are written, run, moved, kept, taken away as a file and brought back. */
+/** Notebooks: cells are written, run, moved and saved; files are exported and imported. */
 import { readFile, writeFile, mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ async function newNotebook({ page }: ConsolePage): Promise<void> {
 
 /** Replaces the statement of a cell. */
 async function write(page: Page, name: string, text: string): Promise<void> {
-  // By the keyboard: a list of completions of another cell may lie above it.
+  // Uses the keyboard, because a completion list of another cell may cover this one.
   await cell(page, name).locator('.cm-content').focus();
   await page.keyboard.press('Control+A');
   await page.keyboard.insertText(text);
@@ -52,7 +52,7 @@ async function openFile({ page }: ConsolePage, name: string, text: string): Prom
   await (await chooser).setFiles(path);
 }
 
-/** The notebook as a file. */
+/** The notebook in file format. */
 async function exported({ page }: ConsolePage): Promise<string> {
   await page.getByRole('button', { name: 'More of the notebook' }).click();
   const download = page.waitForEvent('download');
@@ -66,47 +66,44 @@ function names(page: Page): Promise<string[]> {
     .evaluateAll((all) => all.map((one) => (one as unknown as { value: string }).value));
 }
 
-browserTest(
-  'cells are written and run, see each other, and are there after a reload',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await newNotebook(shown);
-      await run(page, 'cell_1', "SELECT * FROM trades WHERE symbol = 'BTC-USD' LIMIT 50;");
-      await summary(page, 'cell_1', /^50 rows/);
-      await add(page, 'SQL');
-      await run(page, 'cell_2', 'SELECT count() AS many FROM cell_1');
-      await summary(page, 'cell_2', /^1 row/);
-      t.is(await cell(page, 'cell_2').locator('.grid-cell').innerText(), '50');
-      await add(page, 'Text');
-      await page.getByLabel('Text in Markdown').fill('# Prices\n\nOf **one** day.');
-      await page.keyboard.press('Control+Enter');
-      await page.getByRole('heading', { name: 'Prices' }).waitFor();
-      await add(page, 'Chart');
-      await run(page, 'cell_3', 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 1h');
-      await cell(page, 'cell_3').locator('.plot canvas').waitFor();
-      await page.waitForTimeout(500);
-      await page.evaluate('localStorage.clear()');
-      await shown.reload();
-      await page.getByRole('heading', { name: 'Prices' }).waitFor();
-      t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
-      t.is(
-        await cell(page, 'cell_2').locator('.cm-content').innerText(),
-        'SELECT count() AS many FROM cell_1',
-      );
-      await page.getByRole('button', { name: 'Run all' }).click();
-      await summary(page, 'cell_3', /rows/);
-      await page.locator('.cells').evaluate('(cells) => cells.scrollTo(0, 0)');
-      await inEveryTheme(shown, async (theme) => {
-        t.deepEqual(await seriousViolations(page), [], theme);
-        await shown.screenshot(picture(`notebook-${theme}`));
-      });
+browserTest('cells are written and run, reference each other, and survive a reload', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await newNotebook(shown);
+    await run(page, 'cell_1', "SELECT * FROM trades WHERE symbol = 'BTC-USD' LIMIT 50;");
+    await summary(page, 'cell_1', /^50 rows/);
+    await add(page, 'SQL');
+    await run(page, 'cell_2', 'SELECT count() AS many FROM cell_1');
+    await summary(page, 'cell_2', /^1 row/);
+    t.is(await cell(page, 'cell_2').locator('.grid-cell').innerText(), '50');
+    await add(page, 'Text');
+    await page.getByLabel('Text in Markdown').fill('# Prices\n\nOf **one** day.');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('heading', { name: 'Prices' }).waitFor();
+    await add(page, 'Chart');
+    await run(page, 'cell_3', 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 1h');
+    await cell(page, 'cell_3').locator('.plot canvas').waitFor();
+    await page.waitForTimeout(500);
+    await page.evaluate('localStorage.clear()');
+    await shown.reload();
+    await page.getByRole('heading', { name: 'Prices' }).waitFor();
+    t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
+    t.is(
+      await cell(page, 'cell_2').locator('.cm-content').innerText(),
+      'SELECT count() AS many FROM cell_1',
+    );
+    await page.getByRole('button', { name: 'Run all' }).click();
+    await summary(page, 'cell_3', /rows/);
+    await page.locator('.cells').evaluate('(cells) => cells.scrollTo(0, 0)');
+    await inEveryTheme(shown, async (theme) => {
+      t.deepEqual(await seriousViolations(page), [], theme);
+      await shown.screenshot(picture(`notebook-${theme}`));
     });
-  },
-);
+  });
+});
 
 browserTest(
-  'a notebook is a file, and comes back from it; nothing of it runs by itself',
+  'a notebook is saved to a file and opened again, and runs nothing by itself',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;
@@ -135,7 +132,7 @@ browserTest(
   },
 );
 
-browserTest('a broken file and one of a newer version are shown as a text', async (t) => {
+browserTest('a malformed file and one of a newer version are shown as plain text', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const newer = '---\ntidemark-notebook: 7\nshape: round\n---\n\n<script>alert(1)</script>\n';
@@ -155,46 +152,49 @@ browserTest('a broken file and one of a newer version are shown as a text', asyn
   });
 });
 
-browserTest('cells are moved by keys and by mouse, deleted, and all of it is undone', async (t) => {
-  await onPage(t, async (shown) => {
-    const { page } = shown;
-    await newNotebook(shown);
-    await write(page, 'cell_1', 'SELECT 1');
-    await add(page, 'SQL');
-    await add(page, 'SQL');
-    t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
-    await cell(page, 'cell_1').getByLabel('Move the cell').focus();
-    await page.keyboard.press('Alt+ArrowDown');
-    t.deepEqual(await names(page), ['cell_2', 'cell_1', 'cell_3']);
-    await page.keyboard.press('Alt+ArrowDown');
-    t.deepEqual(await names(page), ['cell_2', 'cell_3', 'cell_1'], 'the focus went along');
-    const handle = cell(page, 'cell_1').getByLabel('Move the cell');
-    await handle.dragTo(cell(page, 'cell_2').locator('.cell-head'));
-    t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
-    await cell(page, 'cell_1').getByLabel('More of the cell').click();
-    await page.getByRole('menuitem', { name: 'Delete' }).click();
-    t.deepEqual(await names(page), ['cell_2', 'cell_3']);
-    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
-    t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
-    t.is(await cell(page, 'cell_1').locator('.cm-content').innerText(), 'SELECT 1');
-    await page.getByRole('button', { name: 'Undo', exact: true }).click();
-    t.deepEqual(await names(page), ['cell_2', 'cell_3', 'cell_1']);
-    await page.getByRole('button', { name: 'Redo', exact: true }).click();
-    await cell(page, 'cell_1').getByLabel('Name of the cell').fill('cell_2');
-    await page.keyboard.press('Enter');
-    await page.getByText('Another cell is called cell_2.').waitFor();
-    await cell(page, 'cell_1').getByLabel('Name of the cell').fill('prices');
-    await page.keyboard.press('Enter');
-    t.deepEqual(await names(page), ['prices', 'cell_2', 'cell_3']);
-    await cell(page, 'prices').getByLabel('Fill the notebook').click();
-    t.deepEqual(await names(page), ['prices']);
-    await shown.screenshot(picture('notebook-maximised-light'));
-    await page.keyboard.press('Escape');
-    t.deepEqual(await names(page), ['prices', 'cell_2', 'cell_3']);
-  });
-});
+browserTest(
+  'cells are moved by keyboard and mouse, deleted, and all of it is undone',
+  async (t) => {
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      await newNotebook(shown);
+      await write(page, 'cell_1', 'SELECT 1');
+      await add(page, 'SQL');
+      await add(page, 'SQL');
+      t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
+      await cell(page, 'cell_1').getByLabel('Move the cell').focus();
+      await page.keyboard.press('Alt+ArrowDown');
+      t.deepEqual(await names(page), ['cell_2', 'cell_1', 'cell_3']);
+      await page.keyboard.press('Alt+ArrowDown');
+      t.deepEqual(await names(page), ['cell_2', 'cell_3', 'cell_1'], 'the focus went along');
+      const handle = cell(page, 'cell_1').getByLabel('Move the cell');
+      await handle.dragTo(cell(page, 'cell_2').locator('.cell-head'));
+      t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
+      await cell(page, 'cell_1').getByLabel('More of the cell').click();
+      await page.getByRole('menuitem', { name: 'Delete' }).click();
+      t.deepEqual(await names(page), ['cell_2', 'cell_3']);
+      await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+      t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
+      t.is(await cell(page, 'cell_1').locator('.cm-content').innerText(), 'SELECT 1');
+      await page.getByRole('button', { name: 'Undo', exact: true }).click();
+      t.deepEqual(await names(page), ['cell_2', 'cell_3', 'cell_1']);
+      await page.getByRole('button', { name: 'Redo', exact: true }).click();
+      await cell(page, 'cell_1').getByLabel('Name of the cell').fill('cell_2');
+      await page.keyboard.press('Enter');
+      await page.getByText('Another cell is called cell_2.').waitFor();
+      await cell(page, 'cell_1').getByLabel('Name of the cell').fill('prices');
+      await page.keyboard.press('Enter');
+      t.deepEqual(await names(page), ['prices', 'cell_2', 'cell_3']);
+      await cell(page, 'prices').getByLabel('Fill the notebook').click();
+      t.deepEqual(await names(page), ['prices']);
+      await shown.screenshot(picture('notebook-maximised-light'));
+      await page.keyboard.press('Escape');
+      t.deepEqual(await names(page), ['prices', 'cell_2', 'cell_3']);
+    });
+  },
+);
 
-browserTest('cells run from one on, and stop where one fails, which says where', async (t) => {
+browserTest('cells run from a given one and stop at a failure, which is reported', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await newNotebook(shown);
@@ -223,7 +223,7 @@ browserTest('cells run from one on, and stop where one fails, which says where',
   });
 });
 
-browserTest('a query that does not end is stopped, and others run beside it', async (t) => {
+browserTest('a long query is stopped, and others run meanwhile', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await newNotebook(shown);
@@ -242,7 +242,7 @@ browserTest('a query that does not end is stopped, and others run beside it', as
 });
 
 browserTest(
-  'variables are values of statements: text, number, time, list of a query',
+  'variables are parameters of statements: text, number, time, list from a query',
   async (t) => {
     await rows('CREATE TABLE IF NOT EXISTS many AS (SELECT x AS n FROM long_sequence(1000000))');
     await onPage(t, async (shown) => {
@@ -306,7 +306,7 @@ browserTest(
 );
 
 browserTest(
-  'markup in texts, names and values stays text, and links go to the web alone',
+  'markup in text, names and values is plain text, and links are external only',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;
@@ -338,7 +338,7 @@ browserTest(
       t.regex((await page.locator('.markdown a').getAttribute('rel')) ?? '', /noopener/);
       t.deepEqual(await seriousViolations(page), []);
       await shown.screenshot(picture('notebook-markdown-light'));
-      // What the library cannot read is shown as it is written.
+      // Text that the library cannot parse is shown unformatted.
       const deep = '> '.repeat(20_000);
       await openFile(shown, 'deep.md', file.replace(text, `${deep}deep`));
       await page.locator('.markdown > pre', { hasText: 'deep' }).waitFor();
@@ -346,7 +346,7 @@ browserTest(
   },
 );
 
-browserTest('what has run becomes a notebook, the oldest first', async (t) => {
+browserTest('the history becomes a notebook, oldest first', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT 1 AS one'), 'done');
@@ -356,7 +356,7 @@ browserTest('what has run becomes a notebook, the oldest first', async (t) => {
     await page.keyboard.press('Enter');
     await cell(page, 'cell_2').waitFor();
     t.is(await cell(page, 'cell_1').locator('.cm-content').innerText(), 'SELECT 1 AS one');
-    // A notebook is a tab: it is closed and comes back.
+    // A notebook is a tab: it can be closed and reopened.
     await page.keyboard.press('Alt+w');
     await cell(page, 'cell_2').waitFor({ state: 'detached' });
     await page.keyboard.press('Alt+Shift+T');
@@ -369,7 +369,7 @@ browserTest('what has run becomes a notebook, the oldest first', async (t) => {
   });
 });
 
-browserTest('a notebook among exported tabs comes back as one, and runs nothing', async (t) => {
+browserTest('a notebook among exported tabs is imported as one, and runs nothing', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await newNotebook(shown);
@@ -391,7 +391,7 @@ browserTest('a notebook among exported tabs comes back as one, and runs nothing'
   });
 });
 
-browserTest('a notebook has room at each width', async (t) => {
+browserTest('a notebook fits each width', async (t) => {
   for (const [width, height] of [
     [1024, 768],
     [390, 844],

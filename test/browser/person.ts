@@ -1,4 +1,4 @@
-/** One person's browser in the tests of signing in, and servers for them. */
+/** The browser of one user for the sign-in tests, and servers for these tests. */
 import test, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 
@@ -9,13 +9,13 @@ import { picture, THEMES } from './suite.js';
 
 const WAIT_MS = 60_000;
 
-/** Skipped where there is no Chromium. */
+/** Skipped without Chromium. */
 export const browserTest: typeof test.serial =
   chromiumPath === undefined ? (test.serial.skip as typeof test.serial) : test.serial;
 
 let browser: Browser;
 
-/** For the tests of a file. */
+/** Opens a browser for the tests of a file. */
 export function openBrowser(): void {
   if (chromiumPath !== undefined) {
     test.before(async () => {
@@ -25,7 +25,7 @@ export function openBrowser(): void {
   }
 }
 
-/** Only the servers of the test can be reached. */
+/** A user whose browser can reach only the servers of the test. */
 export class Person {
   readonly page: Page;
   readonly requests: URL[] = [];
@@ -60,7 +60,7 @@ export class Person {
     return person;
   }
 
-  /** The provider's own pages: log in, then consent. */
+  /** Logs in on the provider's pages and consents. */
   async logIn(login: string, password = 'secret'): Promise<void> {
     await this.page.locator('input[name=login]').fill(login);
     await this.page.locator('input[name=password]').fill(password);
@@ -68,7 +68,7 @@ export class Person {
     await this.page.getByRole('button', { name: 'Continue' }).click();
   }
 
-  /** Name and password, on the console's own page. */
+  /** Signs in with name and password on the console page. */
   async signIn(name: string, password: string): Promise<void> {
     await this.isOut();
     await this.page.getByLabel('User', { exact: true }).fill(name);
@@ -90,14 +90,14 @@ export class Person {
     return this.page.locator('.signin-problem').innerText();
   }
 
-  /** Everything scripts of this origin could find. */
+  /** Everything that scripts of this origin could read. */
   async stored(): Promise<string> {
     return await this.page.evaluate<string>(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
     );
   }
 
-  /** What a request of the page itself is answered. */
+  /** The response to a request of the page itself. */
   async query(statement: string): Promise<string> {
     await this.page.locator('.cm-content').click();
     await this.page.keyboard.press('Control+A');
@@ -108,7 +108,7 @@ export class Person {
     return (await summary.getAttribute('data-state')) ?? '';
   }
 
-  /** The file that the menu of exports brings. */
+  /** The file that an entry of the export menu produces. */
   async export(format: string): Promise<Buffer> {
     await this.page.getByRole('button', { name: 'Export rows' }).click();
     const coming = this.page.waitForEvent('download');
@@ -123,7 +123,7 @@ export class Person {
     return await this.#context.cookies();
   }
 
-  /** The session's cookie is gone. */
+  /** Deletes the session cookie. */
   async forgetSession(): Promise<void> {
     await this.#context.clearCookies({ name: 'qdb_session' });
   }
@@ -140,7 +140,7 @@ export async function serverFor(t: ExecutionContext, set: readonly string[]): Pr
   return server;
 }
 
-/** Looks at the page in each theme at a size: nothing serious is wrong, and a picture is left. */
+/** Checks the page with axe in each theme at a size, and saves a screenshot. */
 export async function inThemes(
   t: ExecutionContext,
   page: Page,

@@ -1,6 +1,6 @@
 /**
- * The pictures of the README and of the documentation of notebooks. They go to build/screenshots,
- * and with TIDEMARK_SCREENSHOTS=1 to docs/images: commit them when the console has changed.
+ * Screenshots for the README and the notebook documentation. They are saved in build/screenshots,
+ * and with TIDEMARK_SCREENSHOTS=1 in docs/images: commit them after changes to the console.
  */
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ browserTest('a query with its rows and its chart', async (t) => {
   );
 });
 
-/** Charts of one symbol, as a person writes them who looks at the tree of tables. */
+/** Charts of one symbol, as a user would write them from the table tree. */
 const CHARTS = [
   'SELECT timestamp, first(price) AS open, max(price) AS high, min(price) AS low, ' +
     'last(price) AS close FROM trades WHERE symbol = @symbol SAMPLE BY 30m',
@@ -51,10 +51,10 @@ const CHARTS = [
   'SELECT symbol, count() AS trades FROM trades GROUP BY symbol',
 ];
 
-/** Presses of the pointer that building a dashboard may take. */
+/** Maximum number of clicks for building a dashboard. */
 const MAX_CLICKS = 20;
 
-browserTest('a live dashboard of four charts with a choice of symbols, by hand', async (t) => {
+browserTest('a live dashboard of four charts with a symbol selector, built by hand', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -71,7 +71,7 @@ browserTest('a live dashboard of four charts with a choice of symbols, by hand',
       await dialog.getByLabel('Query of the values').fill('SELECT DISTINCT symbol FROM trades');
       await dialog.getByRole('button', { name: 'Apply' }).click();
       const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
-      // Nothing has been chosen: the first one counts.
+      // Without a choice the first value is used.
       await until(async () => (await symbol.inputValue()) !== '', 'a value of the variable');
       await symbol.fill('BTC-USD');
       for (const [index, text] of CHARTS.entries()) {
@@ -91,7 +91,7 @@ browserTest('a live dashboard of four charts with a choice of symbols, by hand',
       await page.getByLabel('Refresh', { exact: true }).selectOption('When tables change');
       await page.locator('.refresh-state', { hasText: 'Live' }).waitFor();
       t.true((await page.evaluate<number>('globalThis.clicks')) <= MAX_CLICKS);
-      // Another symbol is another picture, of the charts that use it.
+      // Choosing another symbol redraws the charts that use it.
       const open = page.locator('.plot canvas').first();
       await symbol.fill('ETH-USD');
       await symbol.blur();
@@ -105,7 +105,7 @@ browserTest('a live dashboard of four charts with a choice of symbols, by hand',
   );
 });
 
-browserTest('a file on its way in', async (t) => {
+browserTest('a file during its import', async (t) => {
   await onPage(
     t,
     async (shown) => {

@@ -1,11 +1,11 @@
-/** How a statement runs, as a tree. */
+/** Query plans as a tree. */
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('plans in a browser', { args: ['--demo'] });
 
 const HOURLY = "SELECT symbol, avg(price) FROM trades WHERE side = 'buy' SAMPLE BY 1h";
 
-browserTest('a plan is a tree of operators, measured on request', async (t) => {
+browserTest('a plan is a tree of operators, analyzed on request', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write(HOURLY);
@@ -15,7 +15,7 @@ browserTest('a plan is a tree of operators, measured on request', async (t) => {
     const operators = await items.count();
     t.true(operators >= 2);
     t.is(await page.locator('.plan-cost').count(), 0);
-    // Nor is there a button for a result that is not shown.
+    // There is also no button for a result that is not visible.
     const ofResult = page.locator('.result-bar').getByRole('button', { name: /^(Copy|Export)/ });
     t.is(await ofResult.count(), 0);
     await page.getByRole('button', { name: 'Log', exact: true }).click();
@@ -39,7 +39,7 @@ browserTest('a plan is a tree of operators, measured on request', async (t) => {
   });
 });
 
-browserTest('what cannot be planned says why', async (t) => {
+browserTest('a statement that cannot be planned shows the reason', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT nothing FROM trades');
     await shown.page.getByRole('button', { name: 'Plan' }).click();

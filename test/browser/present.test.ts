@@ -1,4 +1,4 @@
-/** Dashboards that are presented: titled charts on one screen, at the sizes of usual screens. */
+/** Presented dashboards: titled charts on one screen, at common screen sizes. */
 import type { ConsolePage } from './console-page.js';
 import { until } from '../until.js';
 import { browserSuite, picture } from './suite.js';
@@ -34,7 +34,7 @@ async function open({ page }: ConsolePage, name: string, text: string): Promise<
   await page.locator('.notebook').waitFor();
 }
 
-/** What of a presented page could be seen or scrolled, and should not; and the charts' titles. */
+/** Elements of a presented page that are wrongly visible or scrollable, and the chart titles. */
 const LOOK = `(() => {
   const inside = ({ left, top, right, bottom }) =>
     left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
@@ -63,7 +63,7 @@ interface Looks {
   readonly charts: number;
 }
 
-browserTest('a presented dashboard fits the screen, whatever the number of charts', async (t) => {
+browserTest('a presented dashboard fits the screen, for any number of charts', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     for (const count of [1, 2, 4, 5, 9, 12]) {
@@ -92,28 +92,31 @@ browserTest('a presented dashboard fits the screen, whatever the number of chart
   });
 });
 
-browserTest('a link presents, refreshes go on, and the pointer is hidden', async (t) => {
-  await onPage(t, async (shown) => {
-    const { page } = shown;
-    await open(shown, 'Live', dashboard(4));
-    await page.getByRole('button', { name: 'Run all' }).click();
-    await page.locator('.cell canvas').first().waitFor();
-    await page.goto(page.url().replace(/\/?#.*$/, '/?present#sql'));
-    await page.locator('.presented canvas').nth(3).waitFor();
-    let asked = 0;
-    page.on('request', (request) => {
-      asked += request.postData()?.includes('SAMPLE') === true ? 1 : 0;
+browserTest(
+  'a link starts the presentation, refreshes continue, and the pointer is hidden',
+  async (t) => {
+    await onPage(t, async (shown) => {
+      const { page } = shown;
+      await open(shown, 'Live', dashboard(4));
+      await page.getByRole('button', { name: 'Run all' }).click();
+      await page.locator('.cell canvas').first().waitFor();
+      await page.goto(page.url().replace(/\/?#.*$/, '/?present#sql'));
+      await page.locator('.presented canvas').nth(3).waitFor();
+      let asked = 0;
+      page.on('request', (request) => {
+        asked += request.postData()?.includes('SAMPLE') === true ? 1 : 0;
+      });
+      await until(() => asked >= 8, 'all charts are asked for again');
+      await page.locator('.presentation.still').waitFor();
+      const cursor = "getComputedStyle(document.querySelector('.presentation')).cursor";
+      t.is(await page.evaluate(cursor), 'none');
+      await page.mouse.move(300, 300);
+      await page.locator('.presentation:not(.still)').waitFor();
     });
-    await until(() => asked >= 8, 'all charts are asked for again');
-    await page.locator('.presentation.still').waitFor();
-    const cursor = "getComputedStyle(document.querySelector('.presentation')).cursor";
-    t.is(await page.evaluate(cursor), 'none');
-    await page.mouse.move(300, 300);
-    await page.locator('.presentation:not(.still)').waitFor();
-  });
-});
+  },
+);
 
-browserTest('cells have titles, and a dashboard begins without a statement', async (t) => {
+browserTest('cells have titles, and a dashboard starts without a statement', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await page.getByRole('button', { name: 'Tabs', exact: true }).click();

@@ -1,4 +1,4 @@
-/** What the columns of a table and of a result hold, as the server says. */
+/** Column statistics of tables and results, as computed by the server. */
 import { seriousViolations } from './axe.js';
 import { statementOf } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
@@ -13,7 +13,7 @@ const MANY = `CREATE TABLE many AS (
   FROM long_sequence(300000)
 ) TIMESTAMP(ts) PARTITION BY DAY`;
 
-browserTest('the summary of a table is of all of its rows, in every theme and size', async (t) => {
+browserTest('a table summary covers all of its rows, in every theme and size', async (t) => {
   await rows(MANY);
   await onPage(
     t,
@@ -55,7 +55,7 @@ browserTest('the summary of a table is of all of its rows, in every theme and si
   );
 });
 
-browserTest('all rows of a result are summed up when asked, and not any more', async (t) => {
+browserTest('all rows of a result are summarized only on request', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const inspector = page.locator('.inspector');

@@ -1,4 +1,4 @@
-/** The permission editor against the server's own users and rights. */
+/** The permission editor on a server with users and rights. */
 import type { ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';
 
@@ -37,7 +37,7 @@ async function signedIn(
   return admin;
 }
 
-browserTest('an administrator makes people and gives them rights, without any SQL', async (t) => {
+browserTest('an administrator creates users and grants rights, without any SQL', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   await ask(server, 'admin:secret', 'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)');
   const admin = await signedIn(t, server);
@@ -105,7 +105,7 @@ browserTest('an administrator makes people and gives them rights, without any SQ
   t.deepEqual(admin.complaints, []);
 });
 
-browserTest('a group shows its members, and on a phone its rights come first', async (t) => {
+browserTest('a group shows its members, and on a phone its rights first', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   for (const statement of [
     'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
@@ -141,7 +141,7 @@ browserTest('a group shows its members, and on a phone its rights come first', a
   t.deepEqual(admin.complaints, []);
 });
 
-browserTest('who may not list users has no page of them; who may filters it', async (t) => {
+browserTest('without LIST USERS the page is missing; with it users are filtered', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   for (const statement of [
     'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
@@ -178,7 +178,7 @@ browserTest('who may not list users has no page of them; who may filters it', as
   t.deepEqual([...ann.complaints, ...admin.complaints], []);
 });
 
-browserTest('rights on single columns are given and taken in the table of rights', async (t) => {
+browserTest('column rights are granted and revoked in the rights table', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   for (const statement of [
     'CREATE TABLE clients (id INT, email VARCHAR, tier SYMBOL, ts TIMESTAMP) TIMESTAMP(ts)',
@@ -202,7 +202,7 @@ browserTest('rights on single columns are given and taken in the table of rights
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'ann', exact: true }).click();
   await page.getByRole('button', { name: 'clients', exact: true }).click();
-  // The list of tables is another one: the table stays open.
+  // The table list changed: the expanded table stays open.
   await ask(server, 'admin:secret', 'CREATE TABLE later (id INT)');
   await page.getByRole('button', { name: 'later', exact: true }).waitFor();
   await cell('SELECT on clients.id: not granted').click();
@@ -244,7 +244,7 @@ async function inAllSizes(t: ExecutionContext, page: Page, name: string): Promis
   await page.setViewportSize({ width: 1440, height: 900 });
 }
 
-/** All that the page holds: its text, what is in its fields, and what the browser keeps for it. */
+/** Everything on the page: its text, the field values, and the browser storage. */
 async function traces(person: Person): Promise<string> {
   const inside = await person.page.evaluate<unknown>(`(async () => {
     const done = (request) => new Promise((resolve, reject) => {
@@ -267,7 +267,7 @@ async function traces(person: Person): Promise<string> {
 
 const LABELS = "[...document.querySelectorAll('.permission')].map(({ ariaLabel }) => ariaLabel)";
 
-/** Makes a token in the dialogs of who is shown, and answers its text. */
+/** Creates a token in the dialogs of the shown user and returns its value. */
 async function newToken(page: Page, owner: string, ttl: string): Promise<string> {
   await page.getByRole('button', { name: 'New token…' }).click();
   const form = page.getByRole('dialog', { name: `New token of ${owner}` });
@@ -280,7 +280,7 @@ function tokenOf(page: Page, owner: string): Locator {
   return page.getByRole('dialog', { name: `The new token of ${owner}` });
 }
 
-/** An administrator who looks at ann, on a page without HTTPS: it has no clipboard. */
+/** An administrator viewing ann on a page without HTTPS, which has no clipboard. */
 async function atAnn(t: ExecutionContext): Promise<{ server: TestServer; admin: Person }> {
   const server = await serverFor(t, LOGINS);
   for (const statement of [
@@ -300,7 +300,7 @@ async function atAnn(t: ExecutionContext): Promise<{ server: TestServer; admin: 
 
 const WHO = 'SELECT current_user()';
 
-browserTest('a token is shown once, copied, and nowhere afterwards', async (t) => {
+browserTest('a token is shown once, copied, and appears nowhere afterwards', async (t) => {
   const { server, admin } = await atAnn(t);
   const { page } = admin;
   const logins = page.getByRole('group', { name: 'Logins' });
@@ -341,7 +341,7 @@ browserTest('a token is shown once, copied, and nowhere afterwards', async (t) =
   t.deepEqual(admin.complaints, []);
 });
 
-browserTest('one token is dropped by its text, or all are; both ask first', async (t) => {
+browserTest('one token is dropped by value, or all tokens; both ask first', async (t) => {
   const { server, admin } = await atAnn(t);
   const { page } = admin;
   const logins = page.getByRole('group', { name: 'Logins' });
@@ -380,7 +380,7 @@ browserTest('one token is dropped by its text, or all are; both ask first', asyn
   t.deepEqual(admin.complaints, []);
 });
 
-browserTest('every right that the server knows is shown, given and taken', async (t) => {
+browserTest('every right that the server knows is shown, granted and revoked', async (t) => {
   const server = await serverFor(t, LOGINS);
   for (const statement of [
     'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',

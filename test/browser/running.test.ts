@@ -1,10 +1,10 @@
-/** Which statement runs, where its error is, and what is remembered of it. */
+/** Which statement runs, the position of its error, and its history. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('running statements in a browser');
 
-browserTest('a press beside a statement runs it', async (t) => {
+browserTest('clicking beside a statement runs it', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT 1 AS one;\nSELECT\n  2 AS two;\n');
@@ -15,7 +15,7 @@ browserTest('a press beside a statement runs it', async (t) => {
       await page.mouse.click((gutter?.x ?? 0) + 12, (box?.y ?? 0) + 8);
     };
     await page.locator('.cm-run-ready').waitFor();
-    // Whatever has no title only keeps the room for the others.
+    // Elements without a title are only placeholders.
     const done = page.locator('.cm-run-done[title*="row"]');
     await press(2);
     await done.waitFor();
@@ -27,7 +27,7 @@ browserTest('a press beside a statement runs it', async (t) => {
   });
 });
 
-browserTest('what a run has left beside a statement goes when the statement changes', async (t) => {
+browserTest('the run marker of a statement is removed when the statement changes', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT 1 AS one;\nSELECT 2 AS two;\n');
@@ -45,7 +45,7 @@ browserTest('what a run has left beside a statement goes when the statement chan
   });
 });
 
-browserTest('of a selection the error stands where it is in the text', async (t) => {
+browserTest('the error of a selection is marked at its position in the editor', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write("SELECT 1 AS one;\n  SELECT '😀é🙂' AS a, nonesuch;\n");
@@ -63,7 +63,7 @@ browserTest('of a selection the error stands where it is in the text', async (t)
   });
 });
 
-browserTest('the log tells what ran in which tab, with both times', async (t) => {
+browserTest('the log shows each run with its tab and both times', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x FROM long_sequence(3)'), 'done');
@@ -77,7 +77,7 @@ browserTest('the log tells what ran in which tab, with both times', async (t) =>
 });
 
 browserTest(
-  'the log is kept with times and plans, but no secret; it becomes a notebook',
+  'the log is saved with times and plans, without secrets; it becomes a notebook',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;

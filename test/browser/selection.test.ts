@@ -1,4 +1,4 @@
-/** Rectangles of cells: chosen with pointer and keys, copied, summed up. */
+/** Rectangular cell selections: by pointer and keyboard, copied, summarized. */
 import type { ConsolePage } from './console-page.js';
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
@@ -24,7 +24,7 @@ async function drag(shown: ConsolePage, from: string, to: string): Promise<void>
   await page.mouse.up();
 }
 
-browserTest('cells that are dragged over are copied as a sheet takes them', async (t) => {
+browserTest('dragged cells are copied in spreadsheet format', async (t) => {
   await onPage(t, async (shown) => {
     await shown.query(FIVE);
     await drag(shown, '#cell-0-0', '#cell-2-1');
@@ -35,7 +35,7 @@ browserTest('cells that are dragged over are copied as a sheet takes them', asyn
   });
 });
 
-browserTest('keys choose cells, copy them with their header and let go of them', async (t) => {
+browserTest('keys select cells, copy them with headers and deselect them', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.query(FIVE);
@@ -57,7 +57,7 @@ browserTest('keys choose cells, copy them with their header and let go of them',
   });
 });
 
-browserTest('a row is chosen by its number; whole sums are exact, nulls counted', async (t) => {
+browserTest('a row is selected by its number; integer sums are exact, nulls counted', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.query(
@@ -71,7 +71,7 @@ browserTest('a row is chosen by its number; whole sums are exact, nulls counted'
   });
 });
 
-browserTest('a selection is seen in three themes, and axe finds nothing', async (t) => {
+browserTest('a selection is visible in three themes, and axe finds no violation', async (t) => {
   for (const width of [1440, 1024, 390]) {
     await onPage(
       t,

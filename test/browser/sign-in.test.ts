@@ -1,4 +1,4 @@
-/** Signing in with a name and a password, in Chromium. */
+/** Signing in with name and password in Chromium. */
 import type { Request } from 'playwright-core';
 
 import { until } from '../until.js';
@@ -9,7 +9,7 @@ import { picture, THEMES } from './suite.js';
 
 openBrowser();
 
-browserTest('a name and a password sign in, and nothing is kept of them', async (t) => {
+browserTest('a user signs in with a password, and neither is stored', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
   await joe.page.goto(`${server.url}/#sql`);
@@ -34,45 +34,42 @@ browserTest('a name and a password sign in, and nothing is kept of them', async 
   t.deepEqual(joe.complaints, []);
 });
 
-browserTest(
-  'without HTTPS the page sends what was typed, and keeps it in memory alone',
-  async (t) => {
-    const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
-    const joe = await Person.arrive(t);
-    // A page of this machine counts as secure; one of another over HTTP does not.
-    await joe.page.addInitScript(
-      'Object.defineProperty(window, "isSecureContext", { value: false })',
-    );
-    const sent: (string | undefined)[] = [];
-    await joe.page.goto(`${server.url}/#sql`);
-    await joe.page.getByLabel('User', { exact: true }).fill('joe');
-    await joe.page.getByLabel('Password').fill('s3cret');
-    await joe.page.keyboard.press('Enter');
-    await joe.isIn('joe');
-    joe.page.on('request', (request) => sent.push(request.headers()['authorization']));
-    t.is(await joe.query('select 1'), 'done');
-    t.true(sent.includes(`Basic ${btoa('joe:s3cret')}`));
-    t.notRegex(await joe.stored(), /s3cret|am9l/);
-    // No link carries what was typed: the page fetches files itself, into memory or into a file.
-    await joe.page.evaluate('delete globalThis.showSaveFilePicker');
-    t.is((await joe.export('CSV')).toString(), '"1"\r\n1\r\n');
-    await joe.page.evaluate(`globalThis.showSaveFilePicker = async ({ suggestedName }) => {
+browserTest('without HTTPS the page sends the password each time, from memory only', async (t) => {
+  const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
+  const joe = await Person.arrive(t);
+  // A localhost page counts as secure; an HTTP page of another machine does not.
+  await joe.page.addInitScript(
+    'Object.defineProperty(window, "isSecureContext", { value: false })',
+  );
+  const sent: (string | undefined)[] = [];
+  await joe.page.goto(`${server.url}/#sql`);
+  await joe.page.getByLabel('User', { exact: true }).fill('joe');
+  await joe.page.getByLabel('Password').fill('s3cret');
+  await joe.page.keyboard.press('Enter');
+  await joe.isIn('joe');
+  joe.page.on('request', (request) => sent.push(request.headers()['authorization']));
+  t.is(await joe.query('select 1'), 'done');
+  t.true(sent.includes(`Basic ${btoa('joe:s3cret')}`));
+  t.notRegex(await joe.stored(), /s3cret|am9l/);
+  // Links carry no credentials: the page itself downloads files, into memory or to disk.
+  await joe.page.evaluate('delete globalThis.showSaveFilePicker');
+  t.is((await joe.export('CSV')).toString(), '"1"\r\n1\r\n');
+  await joe.page.evaluate(`globalThis.showSaveFilePicker = async ({ suggestedName }) => {
       const folder = await navigator.storage.getDirectory();
       return globalThis.chosen = await folder.getFileHandle(suggestedName, { create: true });
     }`);
-    await joe.page.getByRole('button', { name: 'Export rows' }).click();
-    await joe.page.getByRole('menuitem', { name: 'All rows as CSV' }).click();
-    const size = 'globalThis.chosen?.getFile().then((file) => file.size) ?? 0';
-    while ((await joe.page.evaluate<number>(size)) === 0) {
-      await joe.page.waitForTimeout(50);
-    }
-    const text = 'globalThis.chosen.getFile().then((file) => file.text())';
-    t.is(await joe.page.evaluate<string>(text), '"1"\r\n1\r\n');
-    t.deepEqual(joe.complaints, []);
-  },
-);
+  await joe.page.getByRole('button', { name: 'Export rows' }).click();
+  await joe.page.getByRole('menuitem', { name: 'All rows as CSV' }).click();
+  const size = 'globalThis.chosen?.getFile().then((file) => file.size) ?? 0';
+  while ((await joe.page.evaluate<number>(size)) === 0) {
+    await joe.page.waitForTimeout(50);
+  }
+  const text = 'globalThis.chosen.getFile().then((file) => file.text())';
+  t.is(await joe.page.evaluate<string>(text), '"1"\r\n1\r\n');
+  t.deepEqual(joe.complaints, []);
+});
 
-browserTest('below a path of its own everything works, and the cookie stays there', async (t) => {
+browserTest('under a path prefix everything works, and the cookie is limited to it', async (t) => {
   const login = ['http.user=joe', 'http.password=s3cret'];
   const server = await serverFor(t, ['http.context.web.console=/x', ...login]);
   const joe = await Person.arrive(t);
@@ -98,7 +95,7 @@ browserTest('below a path of its own everything works, and the cookie stays ther
   t.deepEqual(joe.complaints, []);
 });
 
-browserTest('a session that ends asks for it once, and the draft stays', async (t) => {
+browserTest('an expired session asks for a login once, and the draft is kept', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
   const asked = new Set<Request>();
@@ -108,10 +105,10 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
   await joe.page.goto(`${server.url}/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
-  // The stream has no end; one that began later would be the first to be refused.
+  // The stream never ends; one that starts later would be the first request to be refused.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
   await until(() => [...asked].some(isStream), 'the stream has begun');
-  // The page's own questions wait: whichever is refused first asks for the sign-in.
+  // Delays the page's own requests, because the first refused one asks for the sign-in.
   let refused = (): void => undefined;
   const refusal = new Promise<void>((resolve) => (refused = resolve));
   const questions = /\/(?:exec\?|api\/v1\/)/;
@@ -137,7 +134,7 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
   await joe.page.unroute(questions);
   t.regex(await joe.problem(), /session has ended/);
   t.is(await joe.page.locator('.cm-content').count(), 0);
-  // The page that asks for the sign-in asks the server for nothing, and signs no user in by itself.
+  // While it asks for the sign-in, the page sends no requests and signs no user in automatically.
   const before = joe.requests.length;
   await joe.page.waitForLoadState('networkidle');
   t.is(joe.requests.length, before);
@@ -147,7 +144,7 @@ browserTest('a session that ends asks for it once, and the draft stays', async (
   t.deepEqual(joe.complaints, []);
 });
 
-browserTest('the sign-in page in every theme, as axe sees it', async (t) => {
+browserTest('the sign-in page passes axe in every theme', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
   await joe.page.goto(server.url);

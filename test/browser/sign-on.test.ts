@@ -1,4 +1,4 @@
-/** Signing on through a provider in Chromium, from end to end. */
+/** Single sign-on through a provider in Chromium, end to end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { ExecutionContext } from 'ava';
@@ -12,7 +12,7 @@ openBrowser();
 
 const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
 
-/** A server whose members of `writers` may read, and the provider they sign on with. */
+/** A server on which members of `writers` may read, and its identity provider. */
 async function placeFor(
   t: ExecutionContext,
   options: { readonly accessTokenSeconds?: number; readonly set?: readonly string[] } = {},
@@ -63,7 +63,7 @@ browserTest('ten steps: to the provider, back with a code, and to the data', asy
   const stored = await jo.stored();
   t.notRegex(stored, /verifier|nonce|token|eyJ/, stored);
 
-  // The group is taken away at the provider, and seen when the answer is too old.
+  // The provider removes the group; the server notices once its cached answer expires.
   provider.setGroups('jo', []);
   await until(async () => (await jo.query('select x from prices')) === 'failed', 'refused');
   t.is(await jo.query('select x from prices'), 'failed');
@@ -101,7 +101,7 @@ browserTest('rows are exported with the token, and after a reload with the sessi
   t.deepEqual(jo.complaints, []);
 });
 
-browserTest('a file becomes a table of the group that is named', async (t) => {
+browserTest('an imported table is owned by the chosen group', async (t) => {
   const { server } = await placeFor(t);
   for (const statement of ['grant create table to readers', 'grant select, insert on readers']) {
     await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, { headers: ADMIN });
@@ -125,7 +125,7 @@ browserTest('a file becomes a table of the group that is named', async (t) => {
 });
 
 browserTest(
-  'a shared link outlives the sign-on; a session that ends asks nobody by itself',
+  'a shared link survives the sign-on; an expired session does not redirect',
   async (t) => {
     const { provider, server } = await placeFor(t);
     const jo = await Person.arrive(t);
@@ -147,7 +147,7 @@ browserTest(
   },
 );
 
-browserTest('tokens are renewed in time, and once', async (t) => {
+browserTest('tokens are renewed before they expire, once', async (t) => {
   const { provider, server } = await placeFor(t, { accessTokenSeconds: 10 });
   const jo = await Person.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
@@ -165,7 +165,7 @@ browserTest('tokens are renewed in time, and once', async (t) => {
   await jo.isIn('jo');
 });
 
-browserTest('after a reload nobody is asked again', async (t) => {
+browserTest('a reload requires no new sign-on', async (t) => {
   const { provider, server } = await placeFor(t);
   const jo = await Person.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
@@ -181,7 +181,7 @@ browserTest('after a reload nobody is asked again', async (t) => {
   t.is(silent?.searchParams.get('prompt'), 'none');
 });
 
-browserTest('who has no groups is known, and is told', async (t) => {
+browserTest('a user without groups is signed in without rights, and told so', async (t) => {
   const { server } = await placeFor(t);
   const al = await Person.arrive(t);
   await al.page.goto(server.url);
@@ -191,7 +191,7 @@ browserTest('who has no groups is known, and is told', async (t) => {
   t.regex(await al.problem(), /may not use this server.*Access denied \[HTTP\]/);
 });
 
-browserTest('an answer nobody asked for is not taken', async (t) => {
+browserTest('an unsolicited authorization response is refused', async (t) => {
   const { provider, server } = await placeFor(t);
   const eve = await Person.arrive(t);
   await eve.page.goto(`${server.url}/?code=stolen&state=guessed&iss=${provider.issuer}`);
@@ -201,7 +201,7 @@ browserTest('an answer nobody asked for is not taken', async (t) => {
   t.is(provider.count('/token'), 0);
 });
 
-browserTest('an answer of another provider is not taken', async (t) => {
+browserTest('an authorization response of a different provider is refused', async (t) => {
   const { provider, server } = await placeFor(t);
   const jo = await Person.arrive(t);
   await jo.page.goto(server.url);
@@ -214,7 +214,7 @@ browserTest('an answer of another provider is not taken', async (t) => {
   t.is(provider.count('/token'), 0);
 });
 
-browserTest('a provider without S256 is not used', async (t) => {
+browserTest('a provider without S256 is refused', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   const document = (await (await fetch(provider.discoveryUrl)).json()) as object;
@@ -229,7 +229,7 @@ browserTest('a provider without S256 is not used', async (t) => {
   t.is(provider.count('/auth'), 0);
 });
 
-browserTest('redirects that lead nowhere stop', async (t) => {
+browserTest('a redirect loop stops', async (t) => {
   const { provider, server } = await placeFor(t);
   const jo = await Person.arrive(t);
   await jo.page.goto(server.url);
@@ -242,22 +242,22 @@ browserTest('redirects that lead nowhere stop', async (t) => {
   t.true(provider.count('/auth') <= 3, String(provider.count('/auth')));
 });
 
-browserTest('a sign-on that ended at the provider ends here', async (t) => {
+browserTest('a session that ended at the provider ends here', async (t) => {
   const { provider, server } = await placeFor(t, { accessTokenSeconds: 5 });
   const jo = await Person.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
   await jo.isIn('jo');
-  // What a provider answers to a refresh token that was used before.
+  // Response of a provider to a reused refresh token.
   const body = '{"error":"invalid_grant"}';
   provider.faults.set('/token', { kind: 'answer', status: 400, type: 'application/json', body });
-  // The page asks how the server is every few seconds, and renews its token for that.
+  // The page polls the server status every few seconds, and renews its token for that.
   await jo.isOut();
   t.regex(await jo.problem(), /has ended/);
 });
 
-browserTest('two names for one person are not believed', async (t) => {
+browserTest('two different names for one user are refused', async (t) => {
   const { provider, server } = await placeFor(t);
   const body = '{"sub":"somebody else","groups":["writers"]}';
   provider.faults.set('/me', { kind: 'answer', status: 200, type: 'application/json', body });

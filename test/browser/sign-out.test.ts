@@ -13,7 +13,9 @@ openBrowser();
 
 const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
 
-/** What is looked for: each in a place of its own. The results have it only after a computation. */
+/**
+ * Search terms, each planted separately. The results contain their term only after a computation.
+ */
 const PLANTED = [
   'plantedsql',
   'PLANTEDROW',
@@ -45,7 +47,7 @@ async function twoUsers(t: ExecutionContext, set: readonly string[] = []): Promi
   return server;
 }
 
-/** The administrator, signed in at a server of their own. */
+/** The administrator, signed in on a separate server. */
 async function signedIn(
   t: ExecutionContext,
 ): Promise<{ server: TestServer; person: Person; page: Page }> {
@@ -57,7 +59,7 @@ async function signedIn(
   return { server, person, page };
 }
 
-/** Leaves a trace of each kind in the page. */
+/** Plants a trace of each kind in the page. */
 async function plant(person: Person): Promise<void> {
   const { page } = person;
   const statement = "select ts, upper('planted' || note) plantedsql, price from quotes";
@@ -87,7 +89,7 @@ async function plant(person: Person): Promise<void> {
   await page.getByRole('heading', { level: 1 }).first().waitFor();
 }
 
-/** Everything the page, its storage and its memory consist of. */
+/** All contents of the page, its storage and its memory. */
 async function remains(page: Page): Promise<string> {
   const inPage = await page.evaluate<string>(`(async () => {
     const records = [];
@@ -132,7 +134,7 @@ async function names(page: Page): Promise<string[]> {
   return await page.locator('.tab bdi').allInnerTexts();
 }
 
-browserTest('a signed-out page has nothing of its user, and the tabs come back', async (t) => {
+browserTest('a signed-out page holds no data of its user, and the tabs return', async (t) => {
   const { server, person, page } = await signedIn(t);
   await plant(person);
   const before = (await remains(page)).toLowerCase();
@@ -163,7 +165,7 @@ browserTest('a signed-out page has nothing of its user, and the tabs come back',
   t.deepEqual(person.complaints, []);
 });
 
-browserTest('a session that ends leaves nothing, and what was typed comes back', async (t) => {
+browserTest('an expired session leaves no data, and typed text returns', async (t) => {
   const { server, person, page } = await signedIn(t);
   await plant(person);
   await page.goto(`${server.url}/#sql`);
@@ -183,7 +185,7 @@ browserTest('a session that ends leaves nothing, and what was typed comes back',
   t.deepEqual(person.complaints, []);
 });
 
-browserTest('all windows of a browser sign out, and go over to the next user', async (t) => {
+browserTest('all windows of a browser sign out, and switch to the next user', async (t) => {
   const { server, person, page } = await signedIn(t);
   await plant(person);
   const other = await page.context().newPage();
@@ -196,7 +198,7 @@ browserTest('all windows of a browser sign out, and go over to the next user', a
   t.deepEqual(person.complaints, []);
 });
 
-browserTest('a window that was suspended goes over to the next user', async (t) => {
+browserTest('a suspended window switches to the next user', async (t) => {
   const { server, person, page } = await signedIn(t);
   await plant(person);
   const other = await page.context().newPage();
@@ -205,12 +207,13 @@ browserTest('a window that was suspended goes over to the next user', async (t) 
   );
   await other.goto(`${server.url}/#sql`);
   await other.locator('.tab', { hasText: 'plantedtab' }).click();
-  // A suspended window sends nothing: a request without a login would end its session.
+  // Blocks requests of the suspended window, because a request without a login would end its
+  // session.
   await other.route('**', (route) => route.abort());
   await page.locator('[data-action=sign-out]').click();
   await person.signIn('bob', 'pass');
   await other.unroute('**');
-  // A draft of the user before must not be saved as the next user's.
+  // A draft of the previous user must not be saved for the next user.
   await other.locator('.cm-content').click();
   await other.keyboard.insertText('typed later');
   await other.waitForResponse((response) => response.url().includes('/workspace?'));
@@ -223,7 +226,7 @@ browserTest('a window that was suspended goes over to the next user', async (t) 
   t.deepEqual(await names(page), ['Query 1']);
 });
 
-browserTest('a sign-out that the server does not hear of holds after a reload', async (t) => {
+browserTest('a sign-out that does not reach the server holds after a reload', async (t) => {
   const { person, page } = await signedIn(t);
   await page.route('**/exec?*session=false*', (route) => route.abort());
   await page.locator('[data-action=sign-out]').click();
@@ -234,7 +237,7 @@ browserTest('a sign-out that the server does not hear of holds after a reload', 
   t.deepEqual(await person.cookies(), []);
 });
 
-browserTest('signing out at the provider leaves nothing', async (t) => {
+browserTest('signing out at the provider leaves no data', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   provider.addPerson('jo', { groups: ['writers'] });

@@ -1,6 +1,6 @@
 /**
- * The examples of the first page: taken from the page of a server and run as they stand, against
- * that server. Clients that are not installed are named and left out.
+ * The examples of the first page, copied from the page and run unchanged against its server.
+ * Missing clients are reported and skipped.
  */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
@@ -96,7 +96,7 @@ async function examples(page: Page): Promise<Map<string, string>> {
 
 type Ask = (query: string) => Promise<unknown>;
 
-/** Runs every example that a client is there for. */
+/** Runs every example whose client is installed. */
 async function runAll(
   t: ExecutionContext,
   texts: ReadonlyMap<string, string>,
@@ -134,7 +134,7 @@ function asker(server: TestServer, login?: string): Ask {
   };
 }
 
-browserTest('a new server: its own ports, its first password', async (t) => {
+browserTest('a new server: its ports and its initial password', async (t) => {
   t.timeout(WAIT_MS);
   const server = await serverFor(t, []);
   const person = await Person.arrive(t);
@@ -146,7 +146,7 @@ browserTest('a new server: its own ports, its first password', async (t) => {
   t.deepEqual(person.complaints, []);
 });
 
-browserTest('a server with users: the name of who is signed in, no password', async (t) => {
+browserTest('a server with users: the signed-in user’s name, no password', async (t) => {
   t.timeout(WAIT_MS);
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   const admin = asker(server, 'admin:secret');
@@ -161,7 +161,7 @@ browserTest('a server with users: the name of who is signed in, no password', as
   await runAll(t, texts, admin, { PGPASSWORD: 'p w$' });
 });
 
-browserTest('an encrypted server: the clients encrypt too', async (t) => {
+browserTest('an encrypted server: the clients use TLS', async (t) => {
   t.timeout(WAIT_MS);
   const folder = new CertificateFolder();
   t.teardown(() => folder.remove());
@@ -179,58 +179,55 @@ browserTest('an encrypted server: the clients encrypt too', async (t) => {
   await runAll(t, texts, asker(server), { NODE_EXTRA_CA_CERTS: certificate });
 });
 
-browserTest(
-  'people of an identity provider: a token, and the group that a table is for',
-  async (t) => {
-    t.timeout(WAIT_MS);
-    const provider = await TestProvider.start();
-    t.teardown(() => provider.close());
-    provider.addPerson('jo', { groups: ['writers'] });
-    const here = async (...set: readonly string[]): Promise<TestServer> => {
-      const server = await serverFor(t, [
-        ...['acl.enabled=true', 'acl.admin.password=secret'],
-        ...provider.settings(...set),
-      ]);
-      await provider.allowRedirects([`${server.url}/`]);
-      const admin = asker(server, 'admin:secret');
-      await admin("CREATE GROUP crew WITH EXTERNAL ALIAS 'writers'");
-      await admin('GRANT HTTP, PGWIRE, CREATE TABLE TO crew');
-      return server;
-    };
-    const arrive = async (server: TestServer): Promise<Person> => {
-      const jo = await Person.arrive(t);
-      await jo.page.goto(`${server.url}/#start`);
-      await jo.page.locator('[data-action=sso]').click();
-      await jo.logIn('jo');
-      await jo.isIn('jo');
-      return jo;
-    };
-    const server = await here('acl.oidc.pg.token.as.password.enabled=true');
-    const jo = await arrive(server);
-    for (const visit of ['signed on', 'after a reload']) {
-      await jo.page.getByText('holds an access token of your identity provider').waitFor();
-      const texts = await examples(jo.page);
-      t.true(texts.get('psql')?.includes('//_sso@127.0.0.1:'), visit);
-      t.notRegex([...texts.values()].join(), /\bjo\b/, visit);
-      if (visit === 'signed on') {
-        const ours = new Map(
-          [...texts].map(([name, text]) => [name, text.replaceAll('your_group', 'crew')]),
-        );
-        const { access } = await provider.token('jo');
-        await runAll(t, ours, asker(server, 'admin:secret'), { PGPASSWORD: access });
-      }
-      // The first rows have led to their table.
-      await jo.page.goto(`${server.url}/?again#start`);
-      await jo.isIn('jo');
+browserTest('external users: a token, and the owner group of the table', async (t) => {
+  t.timeout(WAIT_MS);
+  const provider = await TestProvider.start();
+  t.teardown(() => provider.close());
+  provider.addPerson('jo', { groups: ['writers'] });
+  const here = async (...set: readonly string[]): Promise<TestServer> => {
+    const server = await serverFor(t, [
+      ...['acl.enabled=true', 'acl.admin.password=secret'],
+      ...provider.settings(...set),
+    ]);
+    await provider.allowRedirects([`${server.url}/`]);
+    const admin = asker(server, 'admin:secret');
+    await admin("CREATE GROUP crew WITH EXTERNAL ALIAS 'writers'");
+    await admin('GRANT HTTP, PGWIRE, CREATE TABLE TO crew');
+    return server;
+  };
+  const arrive = async (server: TestServer): Promise<Person> => {
+    const jo = await Person.arrive(t);
+    await jo.page.goto(`${server.url}/#start`);
+    await jo.page.locator('[data-action=sso]').click();
+    await jo.logIn('jo');
+    await jo.isIn('jo');
+    return jo;
+  };
+  const server = await here('acl.oidc.pg.token.as.password.enabled=true');
+  const jo = await arrive(server);
+  for (const visit of ['signed on', 'after a reload']) {
+    await jo.page.getByText('holds an access token of your identity provider').waitFor();
+    const texts = await examples(jo.page);
+    t.true(texts.get('psql')?.includes('//_sso@127.0.0.1:'), visit);
+    t.notRegex([...texts.values()].join(), /\bjo\b/, visit);
+    if (visit === 'signed on') {
+      const ours = new Map(
+        [...texts].map(([name, text]) => [name, text.replaceAll('your_group', 'crew')]),
+      );
+      const { access } = await provider.token('jo');
+      await runAll(t, ours, asker(server, 'admin:secret'), { PGPASSWORD: access });
     }
-    const closed = await here();
-    const other = await arrive(closed);
-    await other.page.getByText('takes no tokens there').waitFor();
-    t.deepEqual(await other.page.getByRole('tab').allInnerTexts(), ['curl']);
-  },
-);
+    // The first rows opened their table.
+    await jo.page.goto(`${server.url}/?again#start`);
+    await jo.isIn('jo');
+  }
+  const closed = await here();
+  const other = await arrive(closed);
+  await other.page.getByText('takes no tokens there').waitFor();
+  t.deepEqual(await other.page.getByRole('tab').allInnerTexts(), ['curl']);
+});
 
-browserTest('without the wire protocol there is HTTP alone', async (t) => {
+browserTest('without the wire protocol only HTTP is offered', async (t) => {
   const server = await serverFor(t, ['pg.enabled=false']);
   const person = await Person.arrive(t);
   await person.page.goto(`${server.url}/#start`);

@@ -1,9 +1,9 @@
-/** An empty database: what a person who never saw it finds. */
+/** An empty database as seen by a new user. */
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows, server } = browserSuite('first steps in a browser');
 
-browserTest('an empty database begins with three ways to the first rows', async (t) => {
+browserTest('an empty database offers three ways to the first rows', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -38,7 +38,7 @@ browserTest('an empty database begins with three ways to the first rows', async 
   );
 });
 
-browserTest('a page opened while the tables are read is not replaced by the start', async (t) => {
+browserTest('a page opened while the tables load is not replaced by the start page', async (t) => {
   await onPage(
     t,
     async ({ page }) => {
@@ -48,7 +48,7 @@ browserTest('a page opened while the tables are read is not replaced by the star
         await released;
         await route.continue();
       });
-      // The address changes before the page hears of it; here it never hears.
+      // Normally the URL changes before the page is notified; here the page is never notified.
       await page.addInitScript(
         "addEventListener('hashchange', (event) => event.stopImmediatePropagation())",
       );
@@ -63,7 +63,7 @@ browserTest('a page opened while the tables are read is not replaced by the star
   );
 });
 
-browserTest('the demonstration data is made, drawn, and removed again', async (t) => {
+browserTest('the demonstration data is created, charted and removed', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -82,7 +82,7 @@ browserTest('the demonstration data is made, drawn, and removed again', async (t
   );
 });
 
-browserTest('the first rows of another client come to the front', async (t) => {
+browserTest('the first rows of another client are shown', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -96,7 +96,7 @@ browserTest('the first rows of another client come to the front', async (t) => {
   );
 });
 
-browserTest('where there are rows the page stays until others come', async (t) => {
+browserTest('with existing rows the start page stays until another client adds rows', async (t) => {
   t.deepEqual(await rows('SELECT count() FROM arrivals'), [[1]]);
   await onPage(
     t,
@@ -112,7 +112,7 @@ browserTest('where there are rows the page stays until others come', async (t) =
   );
 });
 
-browserTest('the instance is told by name, role and colour', async (t) => {
+browserTest('the instance is shown by name, role and colour', async (t) => {
   const body = JSON.stringify({
     instance_name: 'eu <b>1</b>',
     instance_type: 'production',

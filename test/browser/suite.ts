@@ -1,4 +1,6 @@
-/** A server and a browser for the tests of one file, and pages that let no complaint pass. */
+/**
+ * A server and a browser for the tests of one file, and pages that fail on any browser complaint.
+ */
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
 
@@ -11,16 +13,16 @@ import { chromiumPath, ConsolePage, launchBrowser, type PageOptions } from './co
 const SCREENSHOTS = fileURLToPath(new URL('../../screenshots', import.meta.url));
 
 interface Suite {
-  /** Skipped, and said so, where there is no Chromium. */
+  /** Skipped with a notice when no Chromium is installed. */
   readonly browserTest: typeof test.serial;
   readonly server: () => TestServer;
-  /** Runs `work` on a fresh page and lets no complaint of the browser pass. */
+  /** Runs `work` on a fresh page and fails on any complaint of the browser. */
   readonly onPage: (
     t: ExecutionContext,
     work: (shown: ConsolePage) => Promise<void>,
     options?: PageOptions,
   ) => Promise<void>;
-  /** The rows of a query, asked for without the console. */
+  /** Rows of a query sent without the console. */
   readonly rows: (query: string) => Promise<unknown[][]>;
 }
 
@@ -62,14 +64,14 @@ export function browserSuite(what: string, options: TestServerOptions = {}): Sui
   };
 }
 
-/** Where a picture for people to look at is left. */
+/** Path of a screenshot for review. */
 export function picture(name: string): string {
   return join(SCREENSHOTS, `${name}.png`);
 }
 
 export const THEMES = ['light', 'dark', 'contrast'] as const;
 
-/** Runs `work` once in each theme, beginning with the light one. */
+/** Runs `work` once in each theme, starting with light. */
 export async function inEveryTheme(
   shown: ConsolePage,
   work: (theme: (typeof THEMES)[number]) => Promise<void>,

@@ -1,4 +1,4 @@
-/** Tables with their details, what can be done with one, and the queries that run. */
+/** Tables with their details and actions, and running queries. */
 import type { ConsolePage } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
@@ -6,7 +6,7 @@ const { browserTest, onPage, rows, server } = browserSuite('tables in a browser'
   args: ['--demo'],
 });
 
-browserTest('the pages are reached by the rail and by their addresses', async (t) => {
+browserTest('the pages are reached by the navigation rail and by URL', async (t) => {
   await onPage(t, async (shown) => {
     await shown.go('Tables and ingestion');
     t.false(await shown.editor.isVisible());
@@ -20,7 +20,7 @@ browserTest('the pages are reached by the rail and by their addresses', async (t
   });
 });
 
-browserTest('a table is shown with columns, partitions, statement and growth', async (t) => {
+browserTest('a table is shown with columns, partitions, DDL and growth', async (t) => {
   await rows('CREATE TABLE grows (v INT, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
   await onPage(
     t,
@@ -50,7 +50,7 @@ browserTest('a table is shown with columns, partitions, statement and growth', a
   );
 });
 
-browserTest('the status bar tells how fast rows come in, and the memory', async (t) => {
+browserTest('the status bar shows the ingestion rate and the memory', async (t) => {
   await rows('CREATE TABLE flows (v LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
   await onPage(t, async (shown) => {
     const status = shown.page.getByRole('contentinfo', { name: 'Status' });
@@ -63,7 +63,7 @@ browserTest('the status bar tells how fast rows come in, and the memory', async 
   });
 });
 
-browserTest('tables and running queries look the same in every theme', async (t) => {
+browserTest('tables and running queries are consistent in every theme', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -79,7 +79,7 @@ browserTest('tables and running queries look the same in every theme', async (t)
   );
 });
 
-browserTest('the menu of a table opens by mouse and keys', async (t) => {
+browserTest('the table menu opens by mouse and keyboard', async (t) => {
   await rows('CREATE TABLE "odd <b>name" (v INT)');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -98,7 +98,7 @@ browserTest('the menu of a table opens by mouse and keys', async (t) => {
   });
 });
 
-browserTest('dropping a table asks first, and the safe answer has the focus', async (t) => {
+browserTest('dropping a table asks first, with the focus on Cancel', async (t) => {
   await rows('CREATE TABLE unwanted (v INT)');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -140,7 +140,7 @@ browserTest('a running query is listed and can be cancelled', async (t) => {
   t.is((await answer).status, 400);
 });
 
-/** What an entry of the export menu brings. */
+/** The file that an entry of the export menu produces. */
 async function exported({ page }: ConsolePage, entry: string): Promise<Buffer> {
   const coming = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Export rows' }).click();
@@ -157,7 +157,7 @@ browserTest('a result is downloaded as CSV, Parquet and JSON', async (t) => {
     t.is((await all('CSV')).toString(), '"one","two"\r\n1,2\r\n');
     t.is((await all('Parquet')).toString('latin1', 0, 4), 'PAR1');
     t.like(JSON.parse((await all('JSON')).toString()), { dataset: [[1, 2]], count: 1 });
-    // Too long for an address: the page fetches it.
+    // Too long for a URL, so the page downloads it by request.
     const long = `SELECT /* ${'x'.repeat(20_000)} */ 3 AS three`;
     await page.evaluate('delete globalThis.showSaveFilePicker');
     t.is(await shown.query(long), 'done');
@@ -166,7 +166,7 @@ browserTest('a result is downloaded as CSV, Parquet and JSON', async (t) => {
   });
 });
 
-browserTest('what is loaded is exported as it is shown', async (t) => {
+browserTest('loaded rows are exported as shown', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x, x * 10 AS y FROM long_sequence(5)'), 'done');

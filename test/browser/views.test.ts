@@ -1,4 +1,4 @@
-/** Materialized views in the tree, their details and actions, and the work in the background. */
+/** Materialized views in the tree, their details and actions, and background jobs. */
 import type { Locator } from 'playwright-core';
 
 import { seriousViolations } from './axe.js';
@@ -10,7 +10,7 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 const { browserTest, onPage, rows } = browserSuite('materialized views in a browser');
 openBrowser();
 
-/** A base with rows, and a view over it. */
+/** Creates a base with rows, and a view over it. */
 async function made(base: string, refresh: string): Promise<string> {
   const view = `${base}_hours`;
   await rows(`CREATE TABLE ${base} (ts TIMESTAMP, v DOUBLE) TIMESTAMP(ts) PARTITION BY DAY`);
@@ -29,7 +29,7 @@ async function factOf(view: string, what: string): Promise<unknown> {
   return fact;
 }
 
-/** Waits for the server to have come to something. */
+/** Polls until the server has reached a state. */
 async function until(what: () => Promise<boolean>): Promise<void> {
   while (!(await what())) {
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -44,40 +44,37 @@ function fact({ page }: ConsolePage, name: string): Locator {
   return page.locator('.view-facts > div', { hasText: name }).locator('dd');
 }
 
-browserTest(
-  'the tree follows the server: new tables, views that fall behind and end',
-  async (t) => {
-    const view = await made('followed', 'MANUAL');
-    await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await rowOf(shown, view).waitFor();
-      t.is(await rowOf(shown, view).locator('.badge').count(), 0, 'it shows all of its base');
-      await rows('CREATE TABLE made_elsewhere (v INT)');
-      await rowOf(shown, 'made_elsewhere').waitFor();
-      await rows("INSERT INTO followed VALUES ('2026-01-02T00:10:00Z', 1)");
-      const badge = rowOf(shown, view).locator('.badge');
-      await badge.filter({ hasText: /behind \d+ · \d+ (s|min)/ }).waitFor();
-      await page.getByLabel('Filter tables and columns').fill('behind');
-      t.is(await page.locator('.tree-row.table').count(), 1);
-      await page.getByLabel('Filter tables and columns').fill('');
-      await rows('TRUNCATE TABLE followed');
-      await badge.filter({ hasText: 'invalid' }).waitFor();
-      await rowOf(shown, view).click();
-      await page.getByRole('treeitem', { name: 'state Invalid: truncate operation' }).waitFor();
-      await page.getByRole('treeitem', { name: 'from followed' }).waitFor();
-      await page.getByRole('treeitem', { name: /^Materialized views/ }).click();
-      t.regex(
-        await page.getByRole('treeitem', { name: /^Materialized views/ }).innerText(),
-        /1 invalid/,
-        'a group that is shut says so as well',
-      );
-      t.deepEqual(await seriousViolations(page), []);
-    });
-  },
-);
+browserTest('the tree follows the server: new tables, lagging and invalid views', async (t) => {
+  const view = await made('followed', 'MANUAL');
+  await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await rowOf(shown, view).waitFor();
+    t.is(await rowOf(shown, view).locator('.badge').count(), 0, 'it shows all of its base');
+    await rows('CREATE TABLE made_elsewhere (v INT)');
+    await rowOf(shown, 'made_elsewhere').waitFor();
+    await rows("INSERT INTO followed VALUES ('2026-01-02T00:10:00Z', 1)");
+    const badge = rowOf(shown, view).locator('.badge');
+    await badge.filter({ hasText: /behind \d+ · \d+ (s|min)/ }).waitFor();
+    await page.getByLabel('Filter tables and columns').fill('behind');
+    t.is(await page.locator('.tree-row.table').count(), 1);
+    await page.getByLabel('Filter tables and columns').fill('');
+    await rows('TRUNCATE TABLE followed');
+    await badge.filter({ hasText: 'invalid' }).waitFor();
+    await rowOf(shown, view).click();
+    await page.getByRole('treeitem', { name: 'state Invalid: truncate operation' }).waitFor();
+    await page.getByRole('treeitem', { name: 'from followed' }).waitFor();
+    await page.getByRole('treeitem', { name: /^Materialized views/ }).click();
+    t.regex(
+      await page.getByRole('treeitem', { name: /^Materialized views/ }).innerText(),
+      /1 invalid/,
+      'a group that is shut says so as well',
+    );
+    t.deepEqual(await seriousViolations(page), []);
+  });
+});
 
-browserTest('one stream tells of all, and a hidden page asks for nothing', async (t) => {
+browserTest('one stream serves all views, and a hidden page sends no requests', async (t) => {
   for (const base of ['many_a', 'many_b', 'many_c']) {
     await made(base, 'IMMEDIATE');
   }
@@ -86,7 +83,7 @@ browserTest('one stream tells of all, and a hidden page asks for nothing', async
     const asked: string[] = [];
     page.on('request', (request) => {
       const { pathname } = new URL(request.url());
-      // What is written in the editor is checked once.
+      // The editor text is validated once.
       if (pathname !== '/api/v1/sql/validate') {
         asked.push(pathname);
       }
@@ -123,134 +120,125 @@ browserTest('one stream tells of all, and a hidden page asks for nothing', async
   });
 });
 
-browserTest(
-  'the details of a view: what it shows, when it is refreshed, how it fares',
-  async (t) => {
-    const view = await made(
-      'detailed',
-      "EVERY 10m START '2026-01-01T00:00:00Z' PERIOD (LENGTH 1h DELAY 5m)",
-    );
-    await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
-    await onPage(
-      t,
-      async (shown) => {
-        const { page } = shown;
-        await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
-        t.is(await fact(shown, 'Base').innerText(), 'detailed');
-        await fact(shown, 'Refresh').filter({ hasText: 'timer: every 10 min' }).waitFor();
-        t.regex(await fact(shown, 'Next tick, UTC').innerText(), /^\d{4}-\d\d-\d\d \d\d:\d0:00$/);
-        t.is(await fact(shown, 'Periods').innerText(), 'shows each 1h 5m after its end');
-        t.regex(await fact(shown, 'Took').innerText(), /\d m?s$/);
-        const definition = page.getByRole('region', { name: 'Query of the view' });
-        t.regex(
-          await definition.innerText(),
-          /^SELECT ts, sum\(v\) AS v FROM detailed SAMPLE BY 1h$/,
-        );
-        t.is(await definition.locator('.sql-keyword').first().innerText(), 'SELECT');
-        await page.getByRole('button', { name: 'Copy query' }).click();
-        await page.locator('.toast').waitFor();
-        const copied = await page.evaluate<string>('navigator.clipboard.readText()');
-        t.is(copied, await definition.innerText());
-        await inEveryTheme(shown, async (theme) => {
-          t.deepEqual(await seriousViolations(page), [], theme);
-          await shown.screenshot(picture(`view-details-${theme}`));
-        });
-        await fact(shown, 'Base').getByRole('link').click();
-        await page.locator('#details-title', { hasText: /^detailed$/ }).waitFor();
-        t.is(await page.getByRole('tab', { name: 'View' }).count(), 0, 'a table is none');
-      },
-      { page: `tables/${view}` },
-    );
-  },
-);
+browserTest('view details: coverage, refresh policy and status', async (t) => {
+  const view = await made(
+    'detailed',
+    "EVERY 10m START '2026-01-01T00:00:00Z' PERIOD (LENGTH 1h DELAY 5m)",
+  );
+  await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
+      t.is(await fact(shown, 'Base').innerText(), 'detailed');
+      await fact(shown, 'Refresh').filter({ hasText: 'timer: every 10 min' }).waitFor();
+      t.regex(await fact(shown, 'Next tick, UTC').innerText(), /^\d{4}-\d\d-\d\d \d\d:\d0:00$/);
+      t.is(await fact(shown, 'Periods').innerText(), 'shows each 1h 5m after its end');
+      t.regex(await fact(shown, 'Took').innerText(), /\d m?s$/);
+      const definition = page.getByRole('region', { name: 'Query of the view' });
+      t.regex(
+        await definition.innerText(),
+        /^SELECT ts, sum\(v\) AS v FROM detailed SAMPLE BY 1h$/,
+      );
+      t.is(await definition.locator('.sql-keyword').first().innerText(), 'SELECT');
+      await page.getByRole('button', { name: 'Copy query' }).click();
+      await page.locator('.toast').waitFor();
+      const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+      t.is(copied, await definition.innerText());
+      await inEveryTheme(shown, async (theme) => {
+        t.deepEqual(await seriousViolations(page), [], theme);
+        await shown.screenshot(picture(`view-details-${theme}`));
+      });
+      await fact(shown, 'Base').getByRole('link').click();
+      await page.locator('#details-title', { hasText: /^detailed$/ }).waitFor();
+      t.is(await page.getByRole('tab', { name: 'View' }).count(), 0, 'a table is none');
+    },
+    { page: `tables/${view}` },
+  );
+});
 
-browserTest(
-  'a view is refreshed, fully and in a range; errors are shown in their place',
-  async (t) => {
-    const view = await made('acted', 'MANUAL DEFERRED');
-    const count = async (): Promise<unknown> => (await rows(`SELECT count() FROM ${view}`))[0]?.[0];
-    await onPage(
-      t,
-      async (shown) => {
-        const { page } = shown;
-        await page.locator('.view-state', { hasText: 'not filled yet' }).waitFor();
-        await page.getByRole('button', { name: 'Refresh', exact: true }).click();
-        await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
-        t.is(await count(), 2);
+browserTest('a view is refreshed in full and by range; errors are shown in place', async (t) => {
+  const view = await made('acted', 'MANUAL DEFERRED');
+  const count = async (): Promise<unknown> => (await rows(`SELECT count() FROM ${view}`))[0]?.[0];
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await page.locator('.view-state', { hasText: 'not filled yet' }).waitFor();
+      await page.getByRole('button', { name: 'Refresh', exact: true }).click();
+      await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
+      t.is(await count(), 2);
 
-        await rows("INSERT INTO acted VALUES ('2026-01-02T00:10:00Z', 1)");
-        await page.getByRole('button', { name: 'Refresh a range' }).click();
-        const dialog = page.getByRole('dialog');
-        const act = dialog.getByRole('button', { name: 'Refresh the range' });
-        t.true(await act.isDisabled());
-        await dialog.getByLabel('From').fill('yesterday');
-        await dialog.getByLabel('To', { exact: true }).fill('2026-01-03');
-        await act.click();
-        await dialog.getByRole('alert').filter({ hasText: 'Invalid date' }).waitFor();
-        t.deepEqual(await seriousViolations(page), []);
-        await shown.screenshot(picture('view-range-light'));
-        await dialog.getByLabel('From').fill('2026-01-02');
-        await act.click();
-        await dialog.waitFor({ state: 'detached' });
-        await until(async () => (await count()) === 3);
+      await rows("INSERT INTO acted VALUES ('2026-01-02T00:10:00Z', 1)");
+      await page.getByRole('button', { name: 'Refresh a range' }).click();
+      const dialog = page.getByRole('dialog');
+      const act = dialog.getByRole('button', { name: 'Refresh the range' });
+      t.true(await act.isDisabled());
+      await dialog.getByLabel('From').fill('yesterday');
+      await dialog.getByLabel('To', { exact: true }).fill('2026-01-03');
+      await act.click();
+      await dialog.getByRole('alert').filter({ hasText: 'Invalid date' }).waitFor();
+      t.deepEqual(await seriousViolations(page), []);
+      await shown.screenshot(picture('view-range-light'));
+      await dialog.getByLabel('From').fill('2026-01-02');
+      await act.click();
+      await dialog.waitFor({ state: 'detached' });
+      await until(async () => (await count()) === 3);
 
-        await rows('TRUNCATE TABLE acted');
-        await page.locator('.view-state', { hasText: 'Its base was emptied.' }).waitFor();
-        await page.getByRole('button', { name: 'Refresh', exact: true }).click();
-        await page.locator('.view-failure').waitFor();
-        await shown.screenshot(picture('view-invalid-light'));
-        await page.getByRole('button', { name: 'Refresh fully' }).click();
-        t.is(await page.locator(':focus').innerText(), 'Keep it as it is');
-        t.regex(await dialog.innerText(), /That reads 0 rows of acted\. The last refresh took/);
-        await dialog.getByRole('button', { name: 'Refresh fully' }).click();
-        await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
-        t.is(await count(), 0);
-        t.is(await page.locator('.view-failure').count(), 0);
-      },
-      { page: `tables/${view}` },
-    );
-  },
-);
+      await rows('TRUNCATE TABLE acted');
+      await page.locator('.view-state', { hasText: 'Its base was emptied.' }).waitFor();
+      await page.getByRole('button', { name: 'Refresh', exact: true }).click();
+      await page.locator('.view-failure').waitFor();
+      await shown.screenshot(picture('view-invalid-light'));
+      await page.getByRole('button', { name: 'Refresh fully' }).click();
+      t.is(await page.locator(':focus').innerText(), 'Keep it as it is');
+      t.regex(await dialog.innerText(), /That reads 0 rows of acted\. The last refresh took/);
+      await dialog.getByRole('button', { name: 'Refresh fully' }).click();
+      await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
+      t.is(await count(), 0);
+      t.is(await page.locator('.view-failure').count(), 0);
+    },
+    { page: `tables/${view}` },
+  );
+});
 
-browserTest(
-  'when a view is refreshed is changed, and it is dropped after a question',
-  async (t) => {
-    const view = await made('changed', 'IMMEDIATE');
-    await onPage(
-      t,
-      async (shown) => {
-        const { page } = shown;
-        await fact(shown, 'Refresh').filter({ hasText: 'immediate' }).waitFor();
-        await page.getByRole('button', { name: 'Change refresh' }).click();
-        const dialog = page.getByRole('dialog');
-        await dialog.getByLabel('Refreshed').selectOption('timer');
-        await dialog.getByLabel('Every').fill('5');
-        await dialog.getByLabel('Unit').selectOption('h');
-        await dialog.getByLabel('Time zone of days').fill('Nowhere/Near');
-        t.regex(
-          await dialog.getByRole('region', { name: 'Statement' }).innerText(),
-          /SET REFRESH EVERY 5h TIME ZONE 'Nowhere\/Near'$/,
-        );
-        t.deepEqual(await seriousViolations(page), []);
-        await shown.screenshot(picture('view-change-light'));
-        await dialog.getByRole('button', { name: 'Change refresh' }).click();
-        await dialog.getByRole('alert').waitFor();
-        await dialog.getByLabel('Time zone of days').fill('Europe/Berlin');
-        await dialog.getByRole('button', { name: 'Change refresh' }).click();
-        await dialog.waitFor({ state: 'detached' });
-        await fact(shown, 'Refresh').filter({ hasText: 'every 5 h in Europe/Berlin' }).waitFor();
-        t.is(await factOf(view, 'refresh_type'), 'timer');
-        await page.getByRole('button', { name: 'Drop…' }).click();
-        await dialog.getByRole('button', { name: `Drop ${view}` }).click();
-        await page.locator('.details').waitFor({ state: 'detached' });
-        t.is(await factOf(view, 'view_name'), undefined);
-      },
-      { page: `tables/${view}` },
-    );
-  },
-);
+browserTest('the refresh policy of a view is changed, and dropping it asks first', async (t) => {
+  const view = await made('changed', 'IMMEDIATE');
+  await onPage(
+    t,
+    async (shown) => {
+      const { page } = shown;
+      await fact(shown, 'Refresh').filter({ hasText: 'immediate' }).waitFor();
+      await page.getByRole('button', { name: 'Change refresh' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Refreshed').selectOption('timer');
+      await dialog.getByLabel('Every').fill('5');
+      await dialog.getByLabel('Unit').selectOption('h');
+      await dialog.getByLabel('Time zone of days').fill('Nowhere/Near');
+      t.regex(
+        await dialog.getByRole('region', { name: 'Statement' }).innerText(),
+        /SET REFRESH EVERY 5h TIME ZONE 'Nowhere\/Near'$/,
+      );
+      t.deepEqual(await seriousViolations(page), []);
+      await shown.screenshot(picture('view-change-light'));
+      await dialog.getByRole('button', { name: 'Change refresh' }).click();
+      await dialog.getByRole('alert').waitFor();
+      await dialog.getByLabel('Time zone of days').fill('Europe/Berlin');
+      await dialog.getByRole('button', { name: 'Change refresh' }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await fact(shown, 'Refresh').filter({ hasText: 'every 5 h in Europe/Berlin' }).waitFor();
+      t.is(await factOf(view, 'refresh_type'), 'timer');
+      await page.getByRole('button', { name: 'Drop…' }).click();
+      await dialog.getByRole('button', { name: `Drop ${view}` }).click();
+      await page.locator('.details').waitFor({ state: 'detached' });
+      t.is(await factOf(view, 'view_name'), undefined);
+    },
+    { page: `tables/${view}` },
+  );
+});
 
-browserTest('jobs are listed, filtered, and pointed at by the status bar', async (t) => {
+browserTest('jobs are listed, filtered, and linked from the status bar', async (t) => {
   const view = await made('working', 'IMMEDIATE');
   await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
   await onPage(t, async (shown) => {
@@ -281,7 +269,7 @@ browserTest('jobs are listed, filtered, and pointed at by the status bar', async
   });
 });
 
-browserTest('a refresh that fails says why, and when it is tried again', async (t) => {
+browserTest('a failed refresh shows the reason and the time of the next try', async (t) => {
   await rows('CREATE TABLE large (ts TIMESTAMP, v LONG) TIMESTAMP(ts) PARTITION BY DAY');
   await rows("INSERT INTO large VALUES ('2026-01-01', 123456)");
   await rows(
@@ -308,7 +296,7 @@ browserTest('a refresh that fails says why, and when it is tried again', async (
   );
 });
 
-browserTest('views and jobs are there in narrow windows', async (t) => {
+browserTest('views and jobs fit narrow windows', async (t) => {
   const view = await made('narrow', 'MANUAL');
   for (const [width, height] of [
     [1024, 768],
@@ -336,7 +324,7 @@ browserTest('views and jobs are there in narrow windows', async (t) => {
   }
 });
 
-browserTest('what the user may not do is not offered, and why is said', async (t) => {
+browserTest('forbidden actions are not offered, with the reason', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   const ask = async (statement: string): Promise<void> => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {

@@ -1,4 +1,4 @@
-/** Two windows of the console in one browser: neither loses what the other one writes. */
+/** Two windows of the console in one browser: neither loses the edits of the other. */
 import type { ConsolePage } from './console-page.js';
 import { browserSuite } from './suite.js';
 
@@ -20,7 +20,7 @@ const draftsOf = async (shown: ConsolePage): Promise<string[]> => {
   return drafts;
 };
 
-browserTest('what two windows write in their tabs is all there afterwards', async (t) => {
+browserTest('edits of two windows are merged', async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await first.page.keyboard.press('Alt+T');
@@ -35,7 +35,7 @@ browserTest('what two windows write in their tabs is all there afterwards', asyn
   });
 });
 
-browserTest('a tab is the same in all windows: text, name, place, closed', async (t) => {
+browserTest('a tab is in sync in all windows: text, name, position, closed', async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await second.write('SELECT 1');
@@ -53,7 +53,7 @@ browserTest('a tab is the same in all windows: text, name, place, closed', async
   });
 });
 
-browserTest("a text typed just before a window goes is kept beside the other's", async (t) => {
+browserTest("text typed just before a window closes is saved beside the other's", async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await first.page.keyboard.press('Alt+T');
@@ -66,10 +66,10 @@ browserTest("a text typed just before a window goes is kept beside the other's",
   });
 });
 
-browserTest('tabs of an earlier console, all in one record, are taken over once', async (t) => {
+browserTest('tabs in the old single-record format are migrated once', async (t) => {
   await onPage(t, async (shown) => {
     const address = shown.page.url();
-    // A page of the same origin that is no console.
+    // A page of the same origin other than the console.
     await shown.page.goto(new URL('/settings', address).href);
     await shown.page.evaluate(`new Promise((resolve, reject) => {
       const opened = indexedDB.open('tidemark', 1);

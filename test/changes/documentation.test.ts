@@ -1,4 +1,4 @@
-/** The programs of docs/changes.md run as they are written there. */
+/** The programs of docs/changes.md run as printed. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { until } from '../until.js';
 
 const PAGE = fileURLToPath(new URL('../../../docs/changes.md', import.meta.url));
 
-/** The fenced blocks of a language. */
+/** Fenced code blocks of a language. */
 async function blocks(language: string): Promise<string[]> {
   const text = await readFile(PAGE, 'utf8');
   const found = text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'));
@@ -40,7 +40,7 @@ async function start(
   return { out: () => out, end: () => child.kill() };
 }
 
-test('a copy of a table, in Node.js and in Python, and what curl receives', async (t) => {
+test('a table is copied in Node.js and in Python, and curl receives the events', async (t) => {
   const server = await startTestServer({ set: ['changes.heartbeat=200ms'] });
   t.teardown(() => server.stop());
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-changes-'));
@@ -61,7 +61,7 @@ test('a copy of a table, in Node.js and in Python, and what curl receives', asyn
   );
   await until(() => filtered?.out().includes('range') === true, 'a feed with a filter');
   await until(() => plain?.out().includes('position') === true, 'a feed');
-  // The listener has no other way to say that it listens.
+  // The listener gives no other sign that it is listening.
   let second = 10;
   await until(async () => {
     second += 1;

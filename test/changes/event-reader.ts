@@ -1,4 +1,4 @@
-/** A client of GET /changes that reads no faster than it is asked to, and what it makes of it. */
+/** A client of GET /changes that reads only on request, and a consumer of its events. */
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 
@@ -27,18 +27,18 @@ export interface FeedRequest {
   readonly query?: string;
   readonly from?: string;
   readonly quoteLargeNum?: string;
-  /** What was received last. */
+  /** Id of the last received event. */
   readonly lastId?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export class EventReader {
   readonly response: IncomingMessage;
-  /** Comments that came. */
+  /** Number of received comments. */
   comments = 0;
   readonly #chunks: AsyncIterator<string, undefined>;
   #text = '';
-  /** The last event. */
+  /** Id of the last event. */
   #last = '';
 
   private constructor(response: IncomingMessage) {
@@ -85,7 +85,7 @@ export class EventReader {
     }
   }
 
-  /** The next event with this name; those before it are passed over. */
+  /** The next event with this name; earlier events are skipped. */
   async find(name: string): Promise<FeedEvent> {
     for (;;) {
       const event = await this.next();
@@ -98,7 +98,7 @@ export class EventReader {
     }
   }
 
-  /** All that is left of an answer that is no feed. */
+  /** The remaining body of a response that is not a feed. */
   async body(): Promise<string> {
     let text = this.#text;
     for (;;) {
@@ -126,27 +126,27 @@ function parseEvent(text: string): FeedEvent {
   return { name: fields.get('event') ?? '', id: fields.get('id') ?? null, data };
 }
 
-/** Holds the rows that a feed tells, and goes on where it stopped. */
+/** Maintains the rows that a feed reports, and resumes where it stopped. */
 export class Consumer {
-  /** What was received last. */
+  /** Id of the last received event. */
   lastId: string | undefined;
-  /** Rows that came as rows, not with a stretch of time. */
+  /** Rows received as `rows` events, not as a range. */
   readonly added: (readonly unknown[])[] = [];
   #rows: (readonly unknown[])[] = [];
   #time = 0;
-  /** What came since the last `id`: it comes again where the connection breaks. */
+  /** Events since the last `id`; they are repeated after a reconnect. */
   #open: FeedEvent[] = [];
 
   get txn(): number {
     return Number(this.lastId?.split('-')[0] ?? -1);
   }
 
-  /** The rows it holds, in an order of their own. */
+  /** The rows in sorted order. */
   get rows(): string[] {
     return this.#rows.map((row) => JSON.stringify(row)).sort();
   }
 
-  /** A connection begins. */
+  /** Resets the state for a new connection. */
   begin(): void {
     this.#open = [];
   }

@@ -1,4 +1,4 @@
-/** GET /changes: what is reported, in which order, and that it goes on where it stopped. */
+/** GET /changes: the reported events, their order, and resuming. */
 import { once } from 'node:events';
 
 import test, { type ExecutionContext } from 'ava';
@@ -9,7 +9,7 @@ import { Consumer, currentTxn, EventReader, type FeedRequest } from './event-rea
 
 const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts)
   PARTITION BY DAY WAL`;
-/** Positions of a feed without changes come soon. */
+/** An idle feed reports positions quickly. */
 const SOON = 'changes.heartbeat=100ms';
 
 async function start(t: ExecutionContext, ...set: readonly string[]): Promise<TestServer> {
@@ -38,7 +38,7 @@ async function same(t: ExecutionContext, server: TestServer, consumer: Consumer)
 const minute = (number: number): string =>
   new Date(1_700_000_000_000 + number * 60_000).toISOString();
 
-test('appends are reported in the order of their commits, each once', async (t) => {
+test('appends are reported in commit order, each once', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const reader = await open(t, server);
@@ -58,7 +58,7 @@ test('appends are reported in the order of their commits, each once', async (t) 
   t.is(first?.name, 'position');
   const consumer = new Consumer();
   for (let x = 0; x < 200; x += 1) {
-    // Some come late.
+    // Some rows are late.
     const at = x % 7 === 0 ? 500 - x : 1_000 + x;
     await run(server, `INSERT INTO t VALUES ('${minute(at)}', 's${x % 3}', ${x})`);
   }
@@ -70,7 +70,7 @@ test('appends are reported in the order of their commits, each once', async (t) 
   await same(t, server, consumer);
 });
 
-test('a feed goes on after a lost connection, a restart and a kill: nothing twice', async (t) => {
+test('a feed resumes after disconnect, restart and kill without duplicates', async (t) => {
   let server = await startTestServer({ set: [SOON] });
   t.teardown(() => server.stop());
   await run(server, TABLE);
@@ -117,7 +117,7 @@ test('a feed goes on after a lost connection, a restart and a kill: nothing twic
   t.true(consumer.added.length < 240, 'a checkpoint left stretches of time');
 });
 
-test('what changes is reported in stretches of time', async (t) => {
+test('changes are reported as time ranges', async (t) => {
   const server = await start(t);
   await run(
     server,
@@ -154,7 +154,7 @@ test('what changes is reported in stretches of time', async (t) => {
   await same(t, server, consumer);
 });
 
-test('a filter, columns and a query; what is wrong with them is said first', async (t) => {
+test('a filter, columns and a query; mistakes in them are reported first', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const filtered = { table: 't', columns: 'x * 2 AS twice, ts', where: "s = 'a'" };
@@ -172,7 +172,7 @@ test('a filter, columns and a query; what is wrong with them is said first', asy
     );
     t.is(schema.data.timestamp, 1);
     t.deepEqual((await feed.find('rows')).data.dataset, [[2, minute(0).replace('Z', '000Z')]]);
-    // Rows that are left out move the position, too.
+    // Filtered rows also advance the position.
     t.is((await feed.find('position')).data.txn, await currentTxn(server, 't'));
   }
   const wrong: readonly (readonly [FeedRequest, number, RegExp, number?])[] = [
@@ -210,7 +210,7 @@ test('a filter, columns and a query; what is wrong with them is said first', asy
   t.is((await rows(server, 't')).length, 3, 'nothing ran');
 });
 
-test('large numbers keep their digits as text', async (t) => {
+test('large numbers are sent as strings with all digits', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const reader = await open(t, server, { table: 't', quoteLargeNum: 'true' });
@@ -220,7 +220,7 @@ test('large numbers keep their digits as text', async (t) => {
   t.is(data.dataset?.[0]?.[2], '9007199254740993');
 });
 
-test('a feed ends with what it followed', async (t) => {
+test('a feed ends when its table is dropped, renamed or altered', async (t) => {
   const server = await start(t);
   const ends = [
     ['DROP TABLE t', /does not exist/],
@@ -237,7 +237,7 @@ test('a feed ends with what it followed', async (t) => {
     t.regex(data.error ?? '', message, statement);
     t.is(await reader.next(), null, 'and ends');
   }
-  // Another table of the same name is another table.
+  // A re-created table of the same name is a different table.
   await run(server, 'DROP TABLE t', TABLE);
   const reader = await open(t, server);
   const lastId = (await reader.find('position')).id ?? '';
@@ -245,7 +245,7 @@ test('a feed ends with what it followed', async (t) => {
   t.is((await open(t, server, { table: 't', lastId })).status, 410);
 });
 
-test('views are followed: plain ones of one table, and materialized ones', async (t) => {
+test('views can be followed: plain views of one table, and materialized views', async (t) => {
   const server = await start(t);
   await run(server, TABLE, "CREATE VIEW a AS (SELECT ts, x FROM t WHERE s = 'a')");
   const hourly = 'CREATE MATERIALIZED VIEW v AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1h)';
@@ -273,7 +273,7 @@ test('views are followed: plain ones of one table, and materialized ones', async
   t.is((await plain.find('rows')).data.dataset?.[0]?.[1], 0);
 });
 
-test('a large commit comes in pieces, and a client that comes back gets the rest', async (t) => {
+test('a large commit arrives in chunks; a reconnecting client gets the remainder', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   let reader = await open(t, server);
@@ -304,7 +304,7 @@ test('a large commit comes in pieces, and a client that comes back gets the rest
   await same(t, server, consumer);
 });
 
-test('a checkpoint and small room in memory change how, not what is reported', async (t) => {
+test('checkpoints and small memory change the events, not the resulting rows', async (t) => {
   let server = await startTestServer({ set: [SOON, 'changes.memory=16K'] });
   t.teardown(() => server.stop());
   await run(server, TABLE);

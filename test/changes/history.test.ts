@@ -1,6 +1,6 @@
 /**
- * Random histories: who applies what feeds tell holds the table's rows at the end, whatever was
- * done to the table, to the server and to the connections meanwhile.
+ * Random histories: after any changes of the table, restarts and lost connections, a consumer that
+ * applies all feed events ends up with the rows of the table.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const SEED = suiteSeed();
 const STEPS = Number(process.env['STEPS'] ?? 150);
 const SETTINGS = ['changes.heartbeat=100ms', 'changes.memory=64K'];
 
-/** Numbers below a bound, the same for a seed. */
+/** Seeded random numbers below a bound. */
 function randomOf(seed: number): (below: number) => number {
   let state = seed * 2_654_435_761 + 1;
   return (below) => {
@@ -51,10 +51,10 @@ function statementOf(random: (below: number) => number): string {
   return kinds[random(kinds.length)]?.() ?? '';
 }
 
-/** A consumer whose connection comes and goes. */
+/** A consumer that reconnects repeatedly. */
 class Client {
   readonly consumer = new Consumer();
-  /** Of the rows that it wants. */
+  /** Filter of the rows that it requests. */
   readonly where: string | null;
   #reader: EventReader | null = null;
 
@@ -82,7 +82,7 @@ class Client {
   }
 }
 
-test(`a consumer holds the rows of the table (seed ${SEED})`, async (t) => {
+test(`a consumer ends up with the rows of the table (seed ${SEED})`, async (t) => {
   t.timeout(240_000);
   const random = randomOf(SEED);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-history-'));
@@ -102,7 +102,7 @@ test(`a consumer holds the rows of the table (seed ${SEED})`, async (t) => {
     const statement = statementOf(random);
     const { error } = await exec(server, statement);
     done.push(`${statement} ${error ?? ''}`);
-    // The first keeps up, the others fall behind.
+    // The first consumer keeps up, the others fall behind.
     await clients[0]?.catchUp(server);
     const which = clients[random(clients.length)];
     if (random(5) === 0) {

@@ -1,4 +1,4 @@
-/** Feeds of changes take what they are given: slow readers, many of them, and their ends. */
+/** Limits of change feeds: slow readers, many feeds, and how feeds end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test, { type ExecutionContext } from 'ava';
@@ -37,11 +37,11 @@ async function running(server: TestServer): Promise<number> {
   return Number((await rows(server, query))[0]?.[0]);
 }
 
-test('a slow reader holds nothing back and takes no memory, and misses nothing', async (t) => {
+test('a slow reader blocks no other client, takes no memory and misses no event', async (t) => {
   const server = await start(t, 'memory.limit=700M', 'changes.memory=8M');
   const slow = await open(t, server);
   await slow.find('position');
-  // Its socket fills, and the server reads no further for it.
+  // The socket buffer fills, and the server stops reading for this feed.
   slow.response.pause();
   const before = await peakMegabytes(server);
   const text = 'x'.repeat(200);
@@ -62,7 +62,7 @@ test('a slow reader holds nothing back and takes no memory, and misses nothing',
   t.is(consumer.rows.length, 800_000);
 });
 
-test('a reader that leaves frees its place, whatever the feed did', async (t) => {
+test('a disconnected reader frees its feed slot, in every state', async (t) => {
   const server = await start(t, 'changes.max.feeds=2');
   const first = await open(t, server);
   await first.find('position');
@@ -77,7 +77,7 @@ test('a reader that leaves frees its place, whatever the feed did', async (t) =>
     reader.close();
     return reader.status === 200;
   }, 'the place of a reader that waited');
-  // One that left while rows were on their way.
+  // A reader that disconnects while rows are being sent.
   await run(
     server,
     `INSERT INTO t SELECT dateadd('u', x::int, '2024-01-01'::timestamp), x, 'text'
@@ -88,7 +88,7 @@ test('a reader that leaves frees its place, whatever the feed did', async (t) =>
   await until(async () => (await running(server)) === 0, 'nothing runs for readers that left');
 });
 
-test('two hundred feeds receive every row, and cost nothing while nothing happens', async (t) => {
+test('two hundred feeds receive every row, and cost nothing when idle', async (t) => {
   const server = await start(t, 'changes.heartbeat=10s');
   const readers = await Promise.all(Array.from({ length: 200 }, () => open(t, server)));
   await Promise.all(readers.map((reader) => reader.find('position')));
@@ -112,7 +112,7 @@ test('two hundred feeds receive every row, and cost nothing while nothing happen
   }
 });
 
-test('a feed that waits says so, and can be stopped like a query', async (t) => {
+test('a waiting feed sends comments, and can be cancelled like a query', async (t) => {
   const server = await start(t);
   const reader = await open(t, server);
   await reader.find('position');
@@ -123,7 +123,7 @@ test('a feed that waits says so, and can be stopped like a query', async (t) => 
       server,
       'SELECT query_id FROM query_activity() WHERE query = \'SELECT * FROM "t"\'',
     );
-    // Between two steps it is none.
+    // Between two steps the feed is not a running query.
     return (
       id !== undefined && (await exec(server, `CANCEL QUERY ${Number(id)}`)).error === undefined
     );
@@ -132,7 +132,7 @@ test('a feed that waits says so, and can be stopped like a query', async (t) => 
   t.is(await reader.next(), null);
 });
 
-test('feeds end politely with the server', async (t) => {
+test('a server shutdown ends feeds with an error event', async (t) => {
   const server = await start(t, 'changes.heartbeat=60s');
   const reader = await open(t, server);
   await reader.find('position');
@@ -144,7 +144,7 @@ test('feeds end politely with the server', async (t) => {
   t.true(Date.now() - began < 10_000);
 });
 
-test('a table is let go that no client follows for long', async (t) => {
+test('a table that no client follows for long is released', async (t) => {
   const server = await start(t, 'changes.retention=1s');
   const reader = await open(t, server);
   const { id } = await reader.find('position');
@@ -160,7 +160,7 @@ test('a table is let go that no client follows for long', async (t) => {
   }, 'it is let go');
 });
 
-test('one long row is one event, and a cell with any text comes through', async (t) => {
+test('one long row is one event, and a cell with any characters arrives intact', async (t) => {
   const server = await start(t);
   const reader = await open(t, server);
   await reader.find('position');

@@ -1,4 +1,4 @@
-/** Who may follow a table, and that a feed ends with what it depends on. */
+/** Rights required to follow a table, and that a feed ends when one is lost. */
 import test, { type ExecutionContext } from 'ava';
 
 import { credentials, rows, run, startAccessServer } from '../access/harness.js';
@@ -32,7 +32,7 @@ async function open(
   return reader;
 }
 
-test('a feed takes a login, the right to the interface, and SELECT on what it reads', async (t) => {
+test('a feed requires a login, the HTTP permission, and SELECT on its table', async (t) => {
   const server = await start(t);
   t.is((await open(t, server, { table: 'feed' }, null)).status, 401);
   await run(server, "CREATE USER ann WITH PASSWORD 'first-1234'");
@@ -57,7 +57,7 @@ test('a feed takes a login, the right to the interface, and SELECT on what it re
   t.deepEqual((await reader.find('rows')).data.dataset, [['2024-01-01T00:00:00.000000Z', 1]]);
 });
 
-test('a feed ends with the login and with the right: nothing is reported after', async (t) => {
+test('a feed ends with its login or right: nothing is reported afterwards', async (t) => {
   const server = await start(t);
   const changes = [
     ["ALTER USER ann WITH PASSWORD 'another-1234'", /login has ended/],
@@ -83,7 +83,7 @@ test('a feed ends with the login and with the right: nothing is reported after',
   }
 });
 
-test('a row that is committed after the right went is not reported', async (t) => {
+test('a row committed after the revoke is not reported', async (t) => {
   const server = await startAccessServer(undefined, 'changes.heartbeat=30s');
   t.teardown(() => server.stop());
   await run(
@@ -101,7 +101,7 @@ test('a row that is committed after the right went is not reported', async (t) =
   t.regex(event?.data.error ?? '', /Access denied/);
 });
 
-test('a token of its own is enough, and ends with it', async (t) => {
+test('an API token suffices for a feed, and the feed ends with it', async (t) => {
   const server = await start(t);
   await run(server, 'CREATE USER ann', 'GRANT HTTP TO ann', 'GRANT SELECT ON feed TO ann');
   const made = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");

@@ -1,4 +1,4 @@
-/** The command line: what it prints, how it starts, refuses and ends. */
+/** The command line: output, start, refusals and exit. */
 import {
   chmodSync,
   existsSync,
@@ -62,7 +62,7 @@ test('version and help', async (t) => {
   }
 });
 
-test('wrong usage ends with 64 and one line', async (t) => {
+test('wrong usage exits with 64 and one line', async (t) => {
   for (const args of [['dance'], ['serve', 'twice'], ['--nonsense']]) {
     const { code, err } = await run(...args);
     t.is(code, 64);
@@ -70,7 +70,7 @@ test('wrong usage ends with 64 and one line', async (t) => {
   }
 });
 
-test('ready means that every port answers; a signal ends it with 0', async (t) => {
+test('ready means every port answers; a signal stops the server with code 0', async (t) => {
   const server = await startTestServer();
   const response = await fetch(`${server.url}/exec?query=select%201`);
   t.is(response.status, 200);
@@ -79,14 +79,14 @@ test('ready means that every port answers; a signal ends it with 0', async (t) =
   t.true(Date.now() - started < 5000);
 });
 
-test('the engine gets no huge pages, which are zeroed while commits wait', async (t) => {
+test('huge pages are off, because zeroing them delays commits', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
   t.regex(status, /^THP_enabled:\s+0$/m);
 });
 
-test('demonstration data is there once, and stays', async (t) => {
+test('demonstration data is created once and kept', async (t) => {
   const root = emptyFolder();
   for (const round of [1, 2]) {
     const server = await startTestServer({ root, args: ['--demo'] });
@@ -98,7 +98,7 @@ test('demonstration data is there once, and stays', async (t) => {
   }
 });
 
-test('a root in use is refused with one line', async (t) => {
+test('a root directory in use is refused with one line', async (t) => {
   const server = await startTestServer();
   const { code, err } = await serve(server.root);
   t.is(code, 1);
@@ -110,7 +110,7 @@ test('a root in use is refused with one line', async (t) => {
   await server.stop();
 });
 
-test('a taken port is refused with one line', async (t) => {
+test('a port in use is refused with one line', async (t) => {
   const blocker = createServer();
   const port = await new Promise<number>((resolve) => {
     blocker.listen(0, '127.0.0.1', () => {
@@ -127,7 +127,7 @@ test('a taken port is refused with one line', async (t) => {
   blocker.close();
 });
 
-test('a root that cannot be written is refused with one line', async (t) => {
+test('a read-only root directory is refused with one line', async (t) => {
   const folder = emptyFolder();
   writeFileSync(join(folder, 'file'), '');
   const underFile = await serve(join(folder, 'file', 'root'));
@@ -158,7 +158,7 @@ test('a corrupt manifest is refused with one line', async (t) => {
   t.true(isOneLine(err), err);
 });
 
-test('an address others can reach needs a login', async (t) => {
+test('a non-local bind address requires a login', async (t) => {
   const wide = [
     ['http.bind.to=0.0.0.0:0'],
     ['http.bind.to=[::]:0'],
@@ -177,7 +177,7 @@ test('an address others can reach needs a login', async (t) => {
   }
 });
 
-test('with a login, or when told to, it starts there', async (t) => {
+test('with a login, or an explicit override, it starts there', async (t) => {
   const open = [
     ['http.bind.to=0.0.0.0:0', 'http.user=x', 'http.password=y'],
     ['http.bind.to=0.0.0.0:0', 'security.insecure.public=true'],
@@ -189,7 +189,7 @@ test('with a login, or when told to, it starts there', async (t) => {
   }
 });
 
-test('a bad configuration ends with 78 and one line', async (t) => {
+test('an invalid configuration exits with 78 and one line', async (t) => {
   const { code, err } = await serve(emptyFolder(), '--set', 'query.timeout=soon');
   t.is(code, 78);
   t.true(isOneLine(err), err);
@@ -198,7 +198,7 @@ test('a bad configuration ends with 78 and one line', async (t) => {
   t.is(missing.code, 78);
 });
 
-test('server.conf of the root is read', async (t) => {
+test('server.conf of the root directory is read', async (t) => {
   const root = emptyFolder();
   mkdirSync(join(root, 'conf'));
   writeFileSync(join(root, 'conf', 'server.conf'), 'http.user=joe\nhttp.password=secret\n');
@@ -209,7 +209,7 @@ test('server.conf of the root is read', async (t) => {
   await server.stop();
 });
 
-test('check finds nothing in a whole root', async (t) => {
+test('check reports no problems in an intact root directory', async (t) => {
   const root = emptyFolder();
   const server = await startTestServer({ root, args: ['--demo'] });
   await server.stop();
@@ -218,7 +218,7 @@ test('check finds nothing in a whole root', async (t) => {
   t.is(out, 'no problems\n');
 });
 
-test('health and metrics answer on the minimal port', async (t) => {
+test('the minimal port serves health and metrics', async (t) => {
   const blocker = createServer();
   const port = await new Promise<number>((resolve) => {
     blocker.listen(0, '127.0.0.1', () => {

@@ -1,4 +1,4 @@
-/** What a block sees of its own rows, and others do not, through node-postgres. */
+/** Visibility of uncommitted rows inside and outside of a block, through node-postgres. */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 
@@ -6,9 +6,9 @@ import { PASSWORD, portFor } from './harness.js';
 import { pgClient } from '../pg-client.js';
 
 interface Pair {
-  /** Answers of the session with the block: rows joined by `|`, or SQLSTATE and message. */
+  /** Results of the session with the block: rows joined by `|`, or SQLSTATE and message. */
   readonly ours: (text: string) => Promise<string>;
-  /** The same of another session. */
+  /** Results of another session. */
   readonly theirs: (text: string) => Promise<string>;
 }
 
@@ -34,7 +34,7 @@ async function pair(t: ExecutionContext): Promise<Pair | null> {
   return { ours: await open(), theirs: await open() };
 }
 
-test('a block sees its rows in time order, others see them after COMMIT', async (t) => {
+test('a block sees its rows in time order, other sessions see them after COMMIT', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -53,7 +53,7 @@ test('a block sees its rows in time order, others see them after COMMIT', async 
   t.is(await ours("SELECT v FROM own WHERE s = 'c'"), '3|5');
   t.is(await ours('SELECT v FROM own WHERE v IN (SELECT max(v) FROM own)'), '5');
   t.is(await ours('SELECT count(), sum(v) FROM own SAMPLE BY 1d ALIGN TO CALENDAR'), '3,6|1,4|1,5');
-  // What others commit meanwhile is seen too.
+  // Rows committed by other sessions are visible too.
   await theirs("INSERT INTO own VALUES ('2024-01-01T11:30', 'd', 9)");
   t.is(await ours('SELECT s, v FROM own'), 'a,1|a,2|d,9|c,3|b,4|c,5');
   t.is(await theirs('SELECT count() FROM own'), '3');
@@ -64,7 +64,7 @@ test('a block sees its rows in time order, others see them after COMMIT', async 
   t.is(await ours('SELECT count(), sum(v) FROM own'), '12,108');
 });
 
-test('keys of DEDUP apply within a block as after its commit', async (t) => {
+test('DEDUP keys apply within a block as after its commit', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -86,7 +86,7 @@ test('keys of DEDUP apply within a block as after its commit', async (t) => {
   t.is(await theirs(all), 'a,11|b,2|c,3');
 });
 
-test('ROLLBACK TO undoes the rows after a savepoint and keeps those before it', async (t) => {
+test('ROLLBACK TO undoes the rows after a savepoint and keeps earlier rows', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -119,7 +119,7 @@ test('ROLLBACK TO undoes the rows after a savepoint and keeps those before it', 
   t.is(await ours(all), '1|2|7');
 });
 
-test('what commits at once is refused for a table whose rows wait, not for others', async (t) => {
+test('immediate commits are refused only for tables with uncommitted rows', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -143,7 +143,7 @@ test('what commits at once is refused for a table whose rows wait, not for other
   }
   await ours('BEGIN');
   await ours("INSERT INTO here VALUES ('2024-01-01', 7)");
-  // A table without rows that wait may be changed by what the block alone sees.
+  // A table without uncommitted rows may be changed with rows that only the block sees.
   await ours('UPDATE there SET n = h.n FROM here h WHERE there.ts = h.ts');
   t.is(await theirs('SELECT n FROM there'), '7');
   await ours('ROLLBACK');
@@ -151,7 +151,7 @@ test('what commits at once is refused for a table whose rows wait, not for other
   t.is(await theirs('SELECT count() FROM here'), '0');
 });
 
-test('a table that changes under a block fails its COMMIT with 40001', async (t) => {
+test('COMMIT fails with 40001 when the table changed during the block', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -170,7 +170,7 @@ test('a table that changes under a block fails its COMMIT with 40001', async (t)
   t.is(await theirs('SELECT count() FROM moved'), '0');
 });
 
-test('many small inserts of a block are seen, and committed, in their order', async (t) => {
+test('many small inserts of a block are visible and committed in order', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -194,6 +194,6 @@ test('many small inserts of a block are seen, and committed, in their order', as
   t.is(await ours(ordered), '0');
   await ours('COMMIT');
   t.is(await theirs(ordered), '0');
-  // Of rows of one time the earlier one comes first.
+  // Rows with equal timestamps keep their order.
   t.is(await theirs('SELECT n FROM small LIMIT 3'), '0|180|73');
 });

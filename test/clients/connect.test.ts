@@ -10,7 +10,7 @@ import { has, ODBC_PROBE, PASSWORD, portFor, run, skip, SOURCES, TOOLS } from '.
 
 const PAGES = new URL('../../docs/connect/', SOURCES);
 
-/** The examples of a page in one language, for this port. */
+/** The examples of a page in one language, adapted to this port. */
 async function examples(page: string, language: string, port: number): Promise<string[]> {
   const text = await readFile(new URL(`${page}.md`, PAGES), 'utf8');
   const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))];
@@ -69,13 +69,13 @@ test.serial('psql', async (t) => {
   }
 });
 
-/** Pages with one example in each of their languages, and how its text is run. */
+/** Pages with one example per language, and how to run it. */
 const OTHERS: readonly {
   readonly page: string;
   readonly language: string;
   readonly command: string;
   readonly flag: string;
-  /** What tells that the driver is installed. */
+  /** Checks whether the driver is installed. */
   readonly probe: string;
 }[] = [
   {

@@ -1,4 +1,4 @@
-/** `docs/clients.md`: which clients are tested, and how many of their checks pass. */
+/** `docs/clients.md`: the tested clients with the number of passing checks. */
 import { readFileSync } from 'node:fs';
 
 import { PSQL_COMMANDS, recordedStatements, recordedTools } from './statements.js';
@@ -20,7 +20,7 @@ another one than is counted here. How to connect: [Python](connect/python.md),
 [wire protocol](wire-protocol.md#clients-that-are-tested).
 `;
 
-/** What the tools that are run are called, and what their checks are about. */
+/** Titles of the tested tools and the subjects of their checks. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   dbt: 'dbt-postgres: build of everything, a second time, with --full-refresh',
   alembic: 'Alembic: upgrade, downgrade, stamp, current, autogenerate',
@@ -40,7 +40,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   rubypg: 'ruby-pg: values, type maps, COPY, pipelines, cursors, cancelling',
 };
 
-/** Drivers, by their names in `drivers.json`. */
+/** Titles of drivers by their names in `drivers.json`. */
 const DRIVERS: Readonly<Record<string, string>> = {
   psycopg: 'psycopg: both formats, pipelines, cursors, nested transactions, COPY',
   psycopg2: 'psycopg2: types, named cursors, errors, COPY',
@@ -76,7 +76,7 @@ const RECORDED: Readonly<Record<string, string>> = {
 interface Row {
   readonly client: string;
   readonly checks: number;
-  /** Names of those that are answered otherwise. */
+  /** Names of checks with different answers. */
   readonly failing: readonly string[];
 }
 
@@ -84,14 +84,14 @@ function read<T>(name: string): Readonly<Record<string, T>> {
   return JSON.parse(readFileSync(new URL(name, SOURCES), 'utf8')) as Record<string, T>;
 }
 
-/** A check that ended with an error tells it. */
+/** Whether a check ended with an error. */
 function isError(seen: unknown): boolean {
   return typeof seen === 'string' && /^\w*(?:[Ee]rror|Exists|Locked|Violation): /.test(seen);
 }
 
 function programRows(): Row[] {
   const expected = read<Readonly<Record<string, unknown>>>('expected.json');
-  // Answers that are no errors and not those of PostgreSQL.
+  // Answers that succeed but differ from those of PostgreSQL.
   const differing = read<readonly string[]>('differing.json');
   return Object.entries(PROGRAMS).map(([tool, client]) => {
     const checks = Object.entries(expected[tool] ?? {});
@@ -103,7 +103,7 @@ function programRows(): Row[] {
   });
 }
 
-/** Drivers that print names of checks are counted by them, others by what they print. */
+/** Drivers that print check names are counted by check, others by output line. */
 function driverRows(): Row[] {
   const expected = read<object>('drivers.json');
   const differing = read<readonly string[]>('differing.json');
@@ -137,7 +137,7 @@ function table(rows: readonly Row[]): string {
   ].join('\n');
 }
 
-/** Why an answer is not that of PostgreSQL, by client and check. */
+/** Reason why an answer differs from PostgreSQL, by client and check. */
 const REASONS: readonly (readonly [string, string, string])[] = [
   [
     'Alembic',

@@ -1,7 +1,7 @@
 /**
- * Drivers of other languages against a real server, each a program that prints what it saw: values
- * of all types, parameters, batches, cursors, errors, savepoints, COPY, cancelling. What each has
- * to see is in `drivers.json`, check by check; `docs/clients.md` counts them.
+ * Drivers of other languages on a real server. Each is a program that prints its results: values of
+ * all types, parameters, batches, cursors, errors, savepoints, COPY, cancellation. The expected
+ * results are in `drivers.json`, check by check; `docs/clients.md` counts them.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const expected = JSON.parse(readFileSync(new URL('drivers.json', SOURCES), 'utf8
   Record<string, unknown>
 >;
 
-/** Python's, by their modules; the first one names what `drivers.py` runs. */
+/** Python drivers by their modules; the first module is the argument of `drivers.py`. */
 const PYTHON: readonly (readonly [driver: string, title: string, ...modules: string[]])[] = [
   ['psycopg', 'both formats, named cursors, nested transactions, COPY', 'psycopg'],
   ['psycopg2', 'named cursors, COPY, errors', 'psycopg2'],
@@ -52,10 +52,10 @@ const built = (name: string): string => join(TOOLS, 'bin', `${name}-client`);
 interface Driver {
   readonly driver: string;
   readonly title: string;
-  /** A file that is there where it is installed. */
+  /** A file that exists when the driver is installed. */
   readonly file: string;
   readonly command: readonly string[];
-  /** Behind the port. */
+  /** Arguments after the port. */
   readonly more?: readonly string[];
 }
 
@@ -118,8 +118,8 @@ for (const { driver, title, file, command, more = [] } of DRIVERS) {
   });
 }
 
-/** What it asks of a table, and of what there is: some rows of long answers. */
-test.serial('JDBC: what DatabaseMetaData says', async (t) => {
+/** Metadata queries; of long results only some rows. */
+test.serial('JDBC: results of DatabaseMetaData', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

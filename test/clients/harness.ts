@@ -1,4 +1,4 @@
-/** What the suites of real clients share: one server for each file, and programs that are run. */
+/** Shared by the suites of real clients: one server per file, and external programs. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -29,11 +29,11 @@ export async function portFor(t: ExecutionContext): Promise<number | null> {
   return Number((await started).pg.split(':').at(-1));
 }
 
-/** One of the programs that run a driver. */
+/** Path of a program that runs a driver. */
 export const program = (name: string): string =>
   fileURLToPath(new URL(`programs/${name}`, SOURCES));
 
-/** What a driver of Python saw, null when it is not installed. */
+/** Results of a Python driver; null when it is not installed. */
 export async function python(
   t: ExecutionContext,
   driver: string,

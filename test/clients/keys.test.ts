@@ -1,6 +1,6 @@
 /**
- * Keys and indexes as they are declared, changed and read back through the catalog, and what its
- * columns are said to be. The answers are those of PostgreSQL 15, but for what a comment says.
+ * Keys and indexes as declared, altered and read back through the catalog, and the types of catalog
+ * columns. The results are those of PostgreSQL 15, except where a comment says otherwise.
  */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
@@ -9,11 +9,11 @@ import { PASSWORD, portFor } from './harness.js';
 import { pgClient } from '../pg-client.js';
 
 interface Connected {
-  /** Rows, their cells joined by `,`; or SQLSTATE and message. */
+  /** Rows with cells joined by `,`, or SQLSTATE and message. */
   readonly ask: (text: string, values?: readonly unknown[]) => Promise<readonly string[] | string>;
-  /** The number of each column's type. */
+  /** Type OID of each column. */
   readonly types: (text: string) => Promise<readonly number[]>;
-  /** The first cell, asked for in binary form, in hexadecimal. */
+  /** The first cell in binary format, as hexadecimal. */
   readonly binary: (text: string) => Promise<string>;
 }
 
@@ -23,7 +23,7 @@ async function connected(t: ExecutionContext): Promise<Connected | null> {
     return null;
   }
   const client = pgClient(`127.0.0.1:${port}`, { password: PASSWORD });
-  // Values as they come.
+  // Leaves values unparsed.
   const raw = { getTypeParser: () => (value: string | Buffer) => value };
   const rows = async (query: object): Promise<pg.QueryArrayResult<unknown[]>> =>
     await client.query<unknown[]>({ rowMode: 'array', types: raw, ...query } as never);
@@ -52,7 +52,7 @@ const DEFINITIONS =
 const INDEXES =
   'SELECT indexname, indexdef FROM pg_indexes WHERE tablename = $1 ORDER BY indexname';
 
-test('what is declared is listed, under the names that PostgreSQL gives', async (t) => {
+test('declared constraints are listed under the names that PostgreSQL generates', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -74,7 +74,7 @@ test('what is declared is listed, under the names that PostgreSQL gives', async 
     'kk_up_b_fkey,f,FOREIGN KEY (up, b) REFERENCES kk(a, b)',
   ]);
   t.deepEqual(await ask(INDEXES, ['kk']), [
-    // PostgreSQL tells the order of a column as well.
+    // PostgreSQL also shows the order of the column.
     'Kk Up,CREATE UNIQUE INDEX "Kk Up" ON public.kk USING btree (up, b)',
     'kk_pkey,CREATE UNIQUE INDEX kk_pkey ON public.kk USING btree (a, b)',
     'kk_two,CREATE UNIQUE INDEX kk_two ON public.kk USING btree (b, kp_id)',
@@ -99,7 +99,7 @@ test('what is declared is listed, under the names that PostgreSQL gives', async 
     'kk_kp_id_fkey,kp_pkey,SET NULL,CASCADE',
     'kk_up_b_fkey,kk_pkey,NO ACTION,NO ACTION',
   ]);
-  // The statement that makes it again has them all.
+  // The generated DDL contains all of them.
   const [again] = await ask('SHOW CREATE TABLE kk');
   t.truthy(again);
   await ask('DROP TABLE kk');
@@ -108,7 +108,7 @@ test('what is declared is listed, under the names that PostgreSQL gives', async 
   await ask('DROP TABLE kk; DROP TABLE kp');
 });
 
-test('they go with their columns, and by their names', async (t) => {
+test('constraints are dropped with their columns, and by name', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -158,7 +158,7 @@ test('they go with their columns, and by their names', async (t) => {
   await ask('DROP TABLE kc');
 });
 
-test('DEDUP UPSERT KEYS are a key', async (t) => {
+test('DEDUP UPSERT KEYS are listed as a key', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -174,7 +174,7 @@ test('DEDUP UPSERT KEYS are a key', async (t) => {
   await ask('DROP TABLE kd; DROP TABLE ke');
 });
 
-test('numbers of objects, names and arrays are what they are', async (t) => {
+test('object IDs, names and arrays have the types of PostgreSQL', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -189,7 +189,7 @@ test('numbers of objects, names and arrays are what they are', async (t) => {
     char,
     int2s,
   ]);
-  // Through sub-queries, joins, unions and grouping.
+  // Types are preserved through sub-queries, joins, unions and grouping.
   t.deepEqual(
     await types(
       'SELECT relname, o FROM (SELECT oid o, relname FROM pg_class) c JOIN pg_index ON true',
@@ -206,7 +206,7 @@ test('numbers of objects, names and arrays are what they are', async (t) => {
   t.deepEqual(await types('SELECT ARRAY(SELECT attname::text FROM pg_attribute)'), [1009]);
   const vector = "FROM pg_index WHERE indrelid = 'ky'::regclass";
   t.deepEqual(await types(`SELECT indkey, indclass ${vector}`), [22, 30]);
-  // A vector counts from 0.
+  // Vectors are indexed from 0.
   t.deepEqual(await ask(`SELECT indkey, indkey[0], indkey[1], indkey[2] ${vector}`), ['2 1,2,1,']);
   t.deepEqual(await ask(`SELECT generate_subscripts(indkey, 1) AS n ${vector} ORDER BY n`), [
     '0',
@@ -253,7 +253,7 @@ test('numbers of objects, names and arrays are what they are', async (t) => {
   await ask('DROP TABLE ky');
 });
 
-test('digits and zones of times are listed as they were declared', async (t) => {
+test('timestamp precision and time zone are listed as declared', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -287,11 +287,11 @@ test('digits and zones of times are listed as they were declared', async (t) => 
     'a,timestamp with time zone,timestamptz,6',
     'b,timestamp without time zone,timestamp,6',
   ]);
-  // Their rows are times without a zone.
+  // The result columns are timestamps without time zone.
   t.deepEqual(await session.types('SELECT a, b, c, d FROM kt'), Array<number>(4).fill(1114));
 });
 
-/** As drizzle-kit asks for the columns of a table: the table and the column come from rows. */
+/** The query with which drizzle-kit reads table columns: table and column names come from rows. */
 const SERIALS = `SELECT a.attname, CASE
     WHEN a.atttypid = ANY ('{int,int8,int2}'::regtype[]) AND EXISTS (
       SELECT FROM pg_attrdef ad WHERE ad.adrelid = a.attrelid AND ad.adnum = a.attnum
@@ -303,7 +303,7 @@ const SERIALS = `SELECT a.attname, CASE
     pg_get_serial_sequence('"public"."kq_all"', a.attname)::regclass::text
   FROM pg_attribute a WHERE a.attrelid = 'kq_all'::regclass AND a.attnum > 0 ORDER BY a.attnum`;
 
-test('numbers of rows, texts and indexes of keys are listed as they were declared', async (t) => {
+test('serial columns, string types and key indexes are listed as declared', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -335,7 +335,7 @@ test('numbers of rows, texts and indexes of keys are listed as they were declare
   t.deepEqual(await ask(counted), ['kq_all_pkey,kq_all,public']);
 });
 
-test('lists of the catalog become texts', async (t) => {
+test('catalog arrays are converted to strings', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -346,7 +346,7 @@ test('lists of the catalog become texts', async (t) => {
   t.deepEqual(await session.ask(asked), [',a - b c - d,a-?,int8+int4']);
 });
 
-test('numbers that are written beside a NUMERIC are compared with all their digits', async (t) => {
+test('numbers compared with a NUMERIC keep all their digits', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;

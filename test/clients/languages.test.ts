@@ -1,6 +1,7 @@
 /**
- * Drivers of Perl, PHP and Ruby, ODBC, ibis, and the mapper of Rails, each a program of `programs`:
- * what each of their checks saw is in `expected.json`. `docs/clients.md` counts them.
+ * Drivers of Perl, PHP and Ruby, ODBC, ibis, and the object mapper of Rails, each a program in
+ * `programs`. The expected results of each check are in `expected.json`; `docs/clients.md` counts
+ * them.
  */
 import { readFileSync } from 'node:fs';
 
@@ -18,7 +19,7 @@ interface Client {
   readonly title: string;
   readonly command: string;
   readonly file: string;
-  /** Arguments with which the command tells that all is installed. */
+  /** Arguments with which the command checks that everything is installed. */
   readonly probe: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * Object mappers against a real server: each writes rows, reads them with a condition, and looks at
+ * Object mappers on a real server: each writes rows, reads them with a condition, and introspects
  * the catalog in its own way.
  */
 import { existsSync } from 'node:fs';
@@ -11,54 +11,51 @@ import { answerOf, portFor, program, python, skip, TOOLS } from './harness.js';
 
 const WHEN = '2024-01-01T00:00:00.001Z';
 
-test.serial(
-  'knex, TypeORM, Sequelize, Kysely: rows, and what they read of the catalog',
-  async (t) => {
-    const port = await portFor(t);
-    if (port === null) {
-      return;
-    }
-    const modules = join(TOOLS, 'node', 'node_modules');
-    if (
-      !['knex', 'typeorm', 'sequelize', 'kysely'].every((name) => existsSync(join(modules, name)))
-    ) {
-      skip(t, 'object mappers are not installed: node scripts/setup-tests.mjs');
-      return;
-    }
-    const args = [program('mappers.mjs'), String(port), modules];
-    const columns = [
-      'ts timestamp without time zone',
-      's character varying',
-      'v double precision',
-      'l bigint',
-      'n numeric',
-    ];
-    t.deepEqual(await answerOf(process.execPath, args), {
-      knex: { rows: [{ ts: WHEN, v: 1.5 }], there: [true, false], column: true, columns },
-      typeorm: {
-        found: [{ ts: WHEN, s: 'typeorm', v: 2.5 }],
-        columns,
-        others: [[], [], [], []],
-      },
-      sequelize: {
-        count: 1,
-        rows: [{ ts: WHEN, s: 'sequelize', v: 3.5 }],
-        tables: true,
-        columns: columns.map((column) => {
-          const [name = '', ...type] = column.split(' ');
-          return `${name} ${type.join(' ').toUpperCase()}`;
-        }),
-        others: [[], []],
-      },
-      kysely: {
-        rows: [{ s: 'kysely', v: 4.5 }],
-        columns: ['ts timestamp', 's varchar', 'v float8', 'l int8', 'n numeric'],
-      },
-    });
-  },
-);
+test.serial('knex, TypeORM, Sequelize, Kysely: rows and catalog queries', async (t) => {
+  const port = await portFor(t);
+  if (port === null) {
+    return;
+  }
+  const modules = join(TOOLS, 'node', 'node_modules');
+  if (
+    !['knex', 'typeorm', 'sequelize', 'kysely'].every((name) => existsSync(join(modules, name)))
+  ) {
+    skip(t, 'object mappers are not installed: node scripts/setup-tests.mjs');
+    return;
+  }
+  const args = [program('mappers.mjs'), String(port), modules];
+  const columns = [
+    'ts timestamp without time zone',
+    's character varying',
+    'v double precision',
+    'l bigint',
+    'n numeric',
+  ];
+  t.deepEqual(await answerOf(process.execPath, args), {
+    knex: { rows: [{ ts: WHEN, v: 1.5 }], there: [true, false], column: true, columns },
+    typeorm: {
+      found: [{ ts: WHEN, s: 'typeorm', v: 2.5 }],
+      columns,
+      others: [[], [], [], []],
+    },
+    sequelize: {
+      count: 1,
+      rows: [{ ts: WHEN, s: 'sequelize', v: 3.5 }],
+      tables: true,
+      columns: columns.map((column) => {
+        const [name = '', ...type] = column.split(' ');
+        return `${name} ${type.join(' ').toUpperCase()}`;
+      }),
+      others: [[], []],
+    },
+    kysely: {
+      rows: [{ s: 'kysely', v: 4.5 }],
+      columns: ['ts timestamp', 's varchar', 'v float8', 'l int8', 'n numeric'],
+    },
+  });
+});
 
-test.serial('Django: models, blocks, introspection, inspectdb', async (t) => {
+test.serial('Django: models, transactions, introspection, inspectdb', async (t) => {
   const seen = await python(t, 'django', 'psycopg');
   if (seen === null) {
     return;
@@ -82,7 +79,7 @@ test.serial('Django: models, blocks, introspection, inspectdb', async (t) => {
   });
 });
 
-test.serial('peewee: models made from the catalog', async (t) => {
+test.serial('peewee: models generated from the catalog', async (t) => {
   const seen = await python(t, 'peewee', 'psycopg2');
   if (seen === null) {
     return;

@@ -1,6 +1,6 @@
 /**
- * Tools that make and change tables, each from a fresh start to its end: what each of their checks
- * saw is in `expected.json`. `docs/clients.md` counts them.
+ * Migration tools, each from a fresh start to its end. The expected results of each check are in
+ * `expected.json`; `docs/clients.md` counts them.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
@@ -18,7 +18,7 @@ const expected = JSON.parse(readFileSync(new URL('expected.json', SOURCES), 'utf
 >;
 
 for (const tool of ['sqlalchemy', 'alembic', 'django']) {
-  test.serial(`${tool}: makes tables, changes them, reads and writes rows`, async (t) => {
+  test.serial(`${tool}: creates tables, alters them, reads and writes rows`, async (t) => {
     const port = await portFor(t);
     if (port === null) {
       return;
@@ -34,7 +34,7 @@ for (const tool of ['sqlalchemy', 'alembic', 'django']) {
 }
 
 for (const tool of ['knex', 'typeorm', 'sequelize', 'kysely', 'drizzle']) {
-  test.serial(`${tool}: makes tables, changes them, reads and writes rows`, async (t) => {
+  test.serial(`${tool}: creates tables, alters them, reads and writes rows`, async (t) => {
     const port = await portFor(t);
     if (port === null) {
       return;
@@ -49,7 +49,7 @@ for (const tool of ['knex', 'typeorm', 'sequelize', 'kysely', 'drizzle']) {
   });
 }
 
-test.serial('gorm: AutoMigrate, rows, what it reads of the catalog', async (t) => {
+test.serial('gorm: AutoMigrate, rows and catalog queries', async (t) => {
   const port = await portFor(t);
   const client = join(TOOLS, 'bin', 'gorm-client');
   if (port === null) {

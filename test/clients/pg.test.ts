@@ -1,6 +1,6 @@
 /**
- * Clients of the PostgreSQL wire protocol against a real server: node-postgres and psql. What a
- * machine does not have is skipped, loudly.
+ * PostgreSQL wire protocol clients on a real server: node-postgres and psql. Missing programs are
+ * skipped with a notice.
  */
 import test from 'ava';
 import type pg from 'pg';
@@ -14,7 +14,7 @@ async function connect(port: number): Promise<pg.Client> {
   return client;
 }
 
-/** Values as the server wrote them, not as the driver reads them. */
+/** Returns values as the server wrote them, unparsed by the driver. */
 const raw = { getTypeParser: () => (value: string | Buffer) => String(value) };
 
 test('node-postgres: parameters, types, prepared statements', async (t) => {
@@ -54,7 +54,7 @@ test('node-postgres: parameters, types, prepared statements', async (t) => {
   await client.end();
 });
 
-test('node-postgres: bytes as parameters, and described as what they are', async (t) => {
+test('node-postgres: BYTEA parameters, and their described types', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -106,7 +106,7 @@ test('node-postgres: errors have a class and a position; blocks are atomic', asy
   await client.end();
 });
 
-test('node-postgres: a cast says the type of a parameter in VALUES', async (t) => {
+test('node-postgres: a cast sets the type of a parameter in VALUES', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -126,7 +126,7 @@ test('node-postgres: a cast says the type of a parameter in VALUES', async (t) =
   await client.end();
 });
 
-test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
+test('node-postgres: notices, RETURNING rows, DELETE command tags', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -138,7 +138,7 @@ test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
     await client.query('CREATE TABLE tagged (ts TIMESTAMP, n INT DEFAULT 7) TIMESTAMP(ts)');
     await client.query('VACUUM TABLE tagged');
     t.deepEqual(notices, ['files that nobody reads are removed by themselves']);
-    // Active Record asks for this at once.
+    // Active Record sends this immediately.
     await client.query("SET client_min_messages TO 'warning'");
     await client.query('VACUUM TABLE tagged');
     t.is(notices.length, 1);
@@ -165,7 +165,7 @@ test('node-postgres: notices, rows of RETURNING, tags of DELETE', async (t) => {
   }
 });
 
-test('node-postgres: rows keep their ORDER BY beside sub-queries of the list', async (t) => {
+test('node-postgres: rows keep their ORDER BY with sub-queries in the select list', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -213,7 +213,7 @@ test('psql: several statements, settings, a long result', async (t) => {
   await t.throwsAsync(wrong, { message: /invalid username\/password/ });
 });
 
-test('node-postgres: times with the word of a zone, sequences, refusals', async (t) => {
+test('node-postgres: times with zone names, sequences, refusals', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

@@ -1,4 +1,4 @@
-/** Programs of PostgreSQL itself against a real server: `\copy` of psql, pgbench. */
+/** Programs shipped with PostgreSQL, on a real server: `\copy` of psql, pgbench. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { has, PASSWORD, portFor, run, skip } from './harness.js';
 
 const environment = { ...process.env, PGPASSWORD: PASSWORD, PGUSER: 'admin', PGDATABASE: 'qdb' };
 
-/** A program of PostgreSQL's client packages, or null when it is missing. */
+/** Path of a PostgreSQL client program, or null when it is missing. */
 async function programFor(
   t: ExecutionContext,
   name: string,
@@ -26,7 +26,7 @@ async function programFor(
   return (...args) => run(name, [...place, ...args], { env: environment });
 }
 
-test('psql: \\copy to and from files, COPY with its data in the script', async (t) => {
+test('psql: \\copy to and from files, COPY with inline data', async (t) => {
   const psql = await programFor(t, 'psql');
   if (psql === null) {
     return;
@@ -53,7 +53,7 @@ test('psql: \\copy to and from files, COPY with its data in the script', async (
   t.regex(stderr, /inconvertible value[^]*CONTEXT: {2}COPY pc, line 2/);
 });
 
-/** Commands that ask the catalog, each with something its answer must show. */
+/** Commands that query the catalog, each with a pattern that its output must match. */
 const CATALOG_COMMANDS: readonly (readonly [string, RegExp])[] = [
   ['\\l', /^qdb\|admin\|UTF8\|/m],
   ['\\l+', /^qdb\|/m],
@@ -77,7 +77,7 @@ const CATALOG_COMMANDS: readonly (readonly [string, RegExp])[] = [
   ['\\dp', /^public\|cat\|table\|/m],
 ];
 
-test('psql: the commands that describe what there is', async (t) => {
+test('psql: the describe commands', async (t) => {
   const psql = await programFor(t, 'psql');
   if (psql === null) {
     return;
@@ -97,7 +97,7 @@ test('psql: the commands that describe what there is', async (t) => {
   }
 });
 
-test('pgbench: its tables, rows, keys and vacuum, then each of its query modes', async (t) => {
+test('pgbench: initialization with keys and vacuum, then each query mode', async (t) => {
   const psql = await programFor(t, 'psql');
   const pgbench = await programFor(t, 'pgbench');
   if (psql === null || pgbench === null) {
@@ -127,7 +127,7 @@ test('vacuumdb: every table, with its options', async (t) => {
 });
 
 for (const name of ['pg_dump', 'pg_dumpall']) {
-  test(`${name}: the refusal names what to use instead`, async (t) => {
+  test(`${name}: the refusal names the alternative`, async (t) => {
     const dump = await programFor(t, name);
     if (dump === null) {
       return;

@@ -1,13 +1,13 @@
-/** What psql prints for its commands. */
+/** Output of psql commands. */
 import { run } from './tools.js';
 
-/** What a program printed, at its end or with the error that it ended with. */
+/** Output of a program, after success or failure. */
 interface Ran {
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a command of psql on a server; what it printed, errors too. */
+/** Runs psql commands on a server and returns the output, including errors. */
 export function psqlFor(port: number): (command: string) => Promise<string> {
   const place = ['-h', '127.0.0.1', '-p', String(port), '-U', 'admin', '-d', 'qdb'];
   const env = { ...process.env, PGPASSWORD: 'quest' };
@@ -19,7 +19,7 @@ export function psqlFor(port: number): (command: string) => Promise<string> {
   };
 }
 
-/** The titles and the names of the columns that psql printed. */
+/** Titles and column names printed by psql. */
 export function headings(text: string): string[] {
   const lines = text.split('\n');
   const isTitle = (line: string): boolean =>

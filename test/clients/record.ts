@@ -1,7 +1,7 @@
 /**
- * Records what a PostgreSQL answers to the statements in `recorded` and to psql's commands:
- * `npm run record-clients -- PORT`, of a server of version 15 that trusts `admin` and has an empty
- * database `qdb`. Only who changes the statements needs one.
+ * Records the responses of a PostgreSQL server to the statements in `recorded` and to psql
+ * commands: `npm run record-clients -- PORT`. The server must be version 15, trust `admin` and have
+ * an empty database `qdb`. Needed only when the statements change.
  */
 import { writeFileSync } from 'node:fs';
 

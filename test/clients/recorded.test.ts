@@ -1,6 +1,7 @@
 /**
- * What tools that do not install ask a server, against what PostgreSQL answered: names and types of
- * the columns, and rows where they are the same everywhere. `pending.json` lists what differs.
+ * Catalog queries of tools that are hard to install, compared with recorded PostgreSQL responses:
+ * names and types of the columns, and rows where they do not depend on the server. `pending.json`
+ * lists the differences.
  */
 import { readFileSync } from 'node:fs';
 
@@ -35,7 +36,7 @@ async function connected(port: number): Promise<pg.Client> {
   return client;
 }
 
-test.serial('the table that the statements ask about', async (t) => {
+test.serial('the table that the recorded statements query', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -49,7 +50,7 @@ test.serial('the table that the statements ask about', async (t) => {
 });
 
 for (const tool of recordedTools()) {
-  test.serial(`${tool}: its statements are answered as PostgreSQL answers them`, async (t) => {
+  test.serial(`${tool}: its statements get the answers of PostgreSQL`, async (t) => {
     const port = await portFor(t);
     if (port === null) {
       return;
@@ -69,7 +70,7 @@ for (const tool of recordedTools()) {
   });
 }
 
-test.serial('psql: its commands print the headings that PostgreSQL gives them', async (t) => {
+test.serial('psql: its commands print the headings of PostgreSQL', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

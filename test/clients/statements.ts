@@ -1,4 +1,4 @@
-/** Statements that tools send, kept in `recorded`, and what a server answers to them. */
+/** Statements of tools, recorded in `recorded`, and a server's responses to them. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 import type pg from 'pg';
@@ -7,29 +7,29 @@ import { SOURCES } from './tools.js';
 
 const FOLDER = new URL('recorded/', SOURCES);
 export const ANSWERS_FILE = new URL('answers.json', FOLDER);
-/** Makes the table and the view that the others ask about. */
+/** Creates the table and view that the other statements query. */
 export const SCHEMA = 'schema';
 
 interface RecordedStatement {
   readonly name: string;
-  /** Whether the rows are the same everywhere. */
+  /** Whether the rows are the same on every server. */
   readonly hasRows: boolean;
   readonly text: string;
 }
 
-/** An answer: columns by name and family of their type, and rows where they are to be the same. */
+/** A response: columns by name and type family, and rows where they must match. */
 export interface Answer {
   readonly columns: readonly string[];
   readonly rows?: readonly string[];
 }
 
-/** Names of the tools whose statements there are. */
+/** Names of the tools with recorded statements. */
 export function recordedTools(): string[] {
   const files = readdirSync(FOLDER).filter((name) => name.endsWith('.sql'));
   return files.map((name) => name.slice(0, -4)).filter((name) => name !== SCHEMA);
 }
 
-/** `-- check: name`, perhaps `(rows)`, and the statement up to the next. */
+/** Parses `-- check: name`, optionally `(rows)`, and the statement up to the next marker. */
 export function recordedStatements(tool: string): RecordedStatement[] {
   const text = readFileSync(new URL(`${tool}.sql`, FOLDER), 'utf8');
   return text
@@ -43,7 +43,7 @@ export function recordedStatements(tool: string): RecordedStatement[] {
     });
 }
 
-/** Types that mean the same to a client: numbers of objects are integers, names are text. */
+/** Type families that are equivalent for clients: object ids are integers, names are strings. */
 const FAMILIES: readonly (readonly [string, readonly number[]])[] = [
   ['boolean', [16]],
   // `int8` sums are `numeric` in PostgreSQL.
@@ -53,11 +53,11 @@ const FAMILIES: readonly (readonly [string, readonly number[]])[] = [
 
 function familyOf(oid: number): string {
   const found = FAMILIES.find(([, oids]) => oids.includes(oid));
-  // Arrays of the catalog and names of objects are text here.
+  // Catalog arrays and object names are strings here.
   return found === undefined ? 'text' : found[0];
 }
 
-/** What a server answers, or its error. */
+/** The response of a server, or its error. */
 export async function answerTo(
   client: pg.Client,
   { hasRows, text }: RecordedStatement,
@@ -73,8 +73,8 @@ export async function answerTo(
 }
 
 /**
- * Whether an answer is what PostgreSQL gave. Names are compared as clients compare them, without
- * letter case; an expression without an alias has a name of its own here.
+ * Whether a response matches that of PostgreSQL. Names are compared ignoring case, as clients do.
+ * An expression without an alias has a different default name here.
  */
 export function isSame(answer: Answer | string, wanted: Answer): boolean {
   if (typeof answer === 'string' || answer.columns.length !== wanted.columns.length) {
@@ -90,7 +90,7 @@ export function isSame(answer: Answer | string, wanted: Answer): boolean {
   return isAlike && JSON.stringify(answer.rows) === JSON.stringify(wanted.rows);
 }
 
-/** A name that came before has a number here. */
+/** A repeated name gets a number here. */
 function namesOf(columns: readonly string[]): string[] {
   return columns.map((column) => column.toLowerCase().replace(/(?<=^[a-z]+)1(?= )/, ''));
 }
@@ -104,11 +104,11 @@ function shown(cell: unknown): string {
     return cell.toISOString();
   }
   const text = String(cell);
-  // As many digits as a NUMERIC has are no difference.
+  // Ignores trailing digits of NUMERIC values.
   return /^-?\d+\.\d+$/.test(text) ? String(Number(text)) : text;
 }
 
-/** Commands of psql that ask the catalog, and what each prints above its rows. */
+/** psql commands that query the catalog, whose headings are compared. */
 export const PSQL_COMMANDS: readonly string[] = [
   ...['\\l', '\\l+', '\\d', '\\d+', '\\dt', '\\dt+', '\\dv', '\\dv+', '\\di', '\\di+', '\\dm'],
   ...['\\ds', '\\dE', '\\dS', '\\dtS', '\\dvS', '\\d rec_readings', '\\d+ rec_readings'],

@@ -1,4 +1,4 @@
-/** Programs of other languages that tests run, where the machine has them. */
+/** Programs of other languages that tests run if installed. */
 import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -8,23 +8,23 @@ import type { ExecutionContext } from 'ava';
 
 export const run = promisify(execFile);
 
-/** Where `scripts/setup-tests.mjs` puts what is no package of ours. */
+/** Where `scripts/setup-tests.mjs` installs third-party tools. */
 const CACHE = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
 export const TOOLS = process.env['TIDEMARK_TOOLS_DIR'] ?? join(CACHE, 'tidemark', 'tools');
-// As in the whole suite, when a test is run by itself.
+// The same path as in the whole suite, for tests that run alone.
 process.env['PATH'] = [
   join(TOOLS, 'bin'),
   join(TOOLS, 'venv', 'bin'),
   process.env['PATH'] ?? '',
 ].join(delimiter);
 
-// Where Debian registers drivers of ODBC: a manager that came with a package looks elsewhere.
+// Where Debian registers ODBC drivers; a bundled driver manager looks elsewhere.
 process.env['ODBCSYSINI'] ??= '/etc';
 
-/** In Python: fails where ODBC or its PostgreSQL driver is missing. */
+/** Python code that fails when ODBC or its PostgreSQL driver is missing. */
 export const ODBC_PROBE = 'import pyodbc; assert "PostgreSQL Unicode" in pyodbc.drivers()';
 
-/** The sources of this folder, seen from where they are built to. */
+/** The sources of this folder, relative to the build output. */
 export const SOURCES = new URL('../../../test/clients/', import.meta.url);
 
 export function skip(t: ExecutionContext, why: string): void {
@@ -32,7 +32,7 @@ export function skip(t: ExecutionContext, why: string): void {
   t.pass(`skipped: ${why}`);
 }
 
-/** Whether a command runs and says so. */
+/** Whether a command runs successfully. */
 export async function has(command: string, ...args: readonly string[]): Promise<boolean> {
   try {
     await run(command, [...args]);

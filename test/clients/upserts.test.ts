@@ -1,4 +1,4 @@
-/** ON CONFLICT, temporary tables, numbered columns and rules of columns, through node-postgres. */
+/** ON CONFLICT, temporary tables, serial columns and column constraints, through node-postgres. */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 
@@ -38,7 +38,7 @@ const KEYED =
   '(ts TIMESTAMP, k SYMBOL, v INT, w VARCHAR) TIMESTAMP(ts) PARTITION BY DAY WAL ' +
   'DEDUP UPSERT KEYS(ts, k)';
 
-test('ON CONFLICT: rows that are there stay, or take what SET says', async (t) => {
+test('ON CONFLICT: existing rows are kept or updated as SET says', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -98,7 +98,7 @@ test('ON CONFLICT sees the rows of its own block', async (t) => {
   t.is(await ask('SELECT v, w FROM upb'), '6,x');
 });
 
-test('a temporary table goes with its connection, or with its block', async (t) => {
+test('a temporary table is dropped with its connection, or at the end of its block', async (t) => {
   const one = await connected(t);
   const other = await connected(t);
   if (one === null || other === null) {
@@ -119,7 +119,7 @@ test('a temporary table goes with its connection, or with its block', async (t) 
   t.is(await other.ask('SELECT count(*) FROM kept'), '0');
 });
 
-test('a table that has come to have the name of a temporary one stays', async (t) => {
+test('a permanent table renamed to the name of a temporary table is kept', async (t) => {
   const one = await connected(t);
   const other = await connected(t);
   if (one === null || other === null) {
@@ -135,7 +135,7 @@ test('a table that has come to have the name of a temporary one stays', async (t
   t.is(await other.ask('SELECT count(*) FROM passing'), '3');
 });
 
-test('a temporary view, and a temporary copy of a table, go with their connection', async (t) => {
+test('temporary views and copies of a table are dropped with their connection', async (t) => {
   const one = await connected(t);
   const other = await connected(t);
   if (one === null || other === null) {
@@ -167,7 +167,7 @@ test('a temporary view, and a temporary copy of a table, go with their connectio
   t.is(await other.ask('SELECT count(*) FROM tv_stays'), '0');
 });
 
-test('a temporary view goes with DISCARD', async (t) => {
+test('DISCARD drops a temporary view', async (t) => {
   const one = await connected(t);
   if (one === null) {
     return;
@@ -177,7 +177,7 @@ test('a temporary view goes with DISCARD', async (t) => {
   t.regex(await one.ask('SELECT m FROM td_view'), /^42P01 /);
 });
 
-test('numbers of rows grow from 1, for each table, and fit their column', async (t) => {
+test('serial numbers start at 1, per table, and fit their column type', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -197,7 +197,7 @@ test('numbers of rows grow from 1, for each table, and fit their column', async 
   );
 });
 
-test('a session knows the numbers that its own rows were given', async (t) => {
+test('a session knows the sequence values of its own rows', async (t) => {
   const one = await connected(t);
   const other = await connected(t);
   if (one === null || other === null) {
@@ -217,7 +217,8 @@ test('a session knows the numbers that its own rows were given', async (t) => {
   t.is(await ask("SELECT currval('parents_id_seq'::regclass)"), '1');
   t.is(await ask("SELECT pg_get_serial_sequence('parents', 'v')"), '');
   t.is(await ask("SELECT currval(pg_get_serial_sequence('parents', 'id'))"), '1');
-  // What is only prepared, as a text without parameters is first, draws no number.
+  // Preparing without executing draws no sequence value; a statement without parameters is first
+  // prepared.
   const child = "INSERT INTO children (parent, at) VALUES (currval('parents_id_seq'), now())";
   t.is(await ask(`${child} RETURNING id, parent`), '1,1');
   await ask('INSERT INTO parents (v) VALUES ($1), ($2)', [6, 7]);
@@ -234,7 +235,7 @@ test('a session knows the numbers that its own rows were given', async (t) => {
   t.regex(await ask('SELECT lastval()'), /^55000 /);
 });
 
-test("many rows at once, prepared: the last number is the session's", async (t) => {
+test("prepared multi-row inserts: the last sequence value is the session's", async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -249,7 +250,7 @@ test("many rows at once, prepared: the last number is the session's", async (t) 
   }
 });
 
-test('rules of columns are set and dropped', async (t) => {
+test('column constraints are set and dropped', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;

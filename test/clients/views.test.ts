@@ -1,4 +1,4 @@
-/** What tools see of views, materialized and live ones among them. */
+/** Views of all kinds, including materialized and live ones, as seen by tools. */
 import test from 'ava';
 
 import { until } from '../until.js';
@@ -41,7 +41,7 @@ const CATALOG: readonly (readonly [string, readonly string[]])[] = [
   ["SELECT left(pg_get_viewdef('vw_live'::regclass, true), 15)", ['SELECT ts, pump']],
 ];
 
-test.serial('the catalog, SQLAlchemy and Alembic over views of all kinds', async (t) => {
+test.serial('the catalog, SQLAlchemy and Alembic with all kinds of views', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

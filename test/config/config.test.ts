@@ -1,4 +1,4 @@
-/** Where values come from, and what they may be. */
+/** Sources and valid ranges of configuration values. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ function file(text: string, name = 'server.conf'): string {
   return path;
 }
 
-test('every default of the registry can be read', (t) => {
+test('every default in the registry is valid', (t) => {
   const config = loadConfig();
   for (const key of ALL_KEYS) {
     t.is(config.source(key), 'default', key.name);
@@ -26,7 +26,7 @@ test('every default of the registry can be read', (t) => {
   t.is(config.get(KEYS.queryTimeout), 60_000);
 });
 
-test('--set wins over the environment, the environment over the file', (t) => {
+test('--set overrides the environment, the environment overrides the file', (t) => {
   const path = file('query.timeout=1s\npg.user=filed\nhttp.user=filed\n');
   const environment = { QDB_PG_USER: 'env', QDB_HTTP_USER: 'env' };
   const config = loadConfig({ file: path, environment, set: ['http.user=set'] });
@@ -36,7 +36,7 @@ test('--set wins over the environment, the environment over the file', (t) => {
   t.is(config.source(KEYS.httpUser), 'set');
 });
 
-test('older spellings and both environment prefixes work', (t) => {
+test('older key names and both environment prefixes work', (t) => {
   const set = ['http.net.bind.to=0.0.0.0:9001'];
   t.is(loadConfig({ set }).get(KEYS.httpBindTo).port, 9001);
   const read = (name: string): string =>
@@ -47,7 +47,7 @@ test('older spellings and both environment prefixes work', (t) => {
   t.is(loadConfig({ environment }).get(KEYS.httpKeepAlive), 7000);
 });
 
-test('unknown keys are notices, or errors when asked for', (t) => {
+test('unknown keys cause notices, or errors on request', (t) => {
   const config = loadConfig({ set: ['no.such.key=1'], environment: { QDB_NOPE: '1', HOME: 'x' } });
   t.is(config.notices.length, 2);
   t.throws(() => loadConfig({ set: ['no.such.key=1', 'config.validation.strict=true'] }), {
@@ -56,7 +56,7 @@ test('unknown keys are notices, or errors when asked for', (t) => {
   });
 });
 
-test('a bad value names its key and its source', (t) => {
+test('an invalid value is reported with its key and source', (t) => {
   const bad = [
     ['query.timeout=soon', /^query\.timeout \(--set\): expected a duration/],
     ['http.bind.to=localhost', /^http\.bind\.to \(--set\): expected host:port/],
@@ -71,7 +71,7 @@ test('a bad value names its key and its source', (t) => {
   }
 });
 
-test('a secret may lie in a file of its own, which wins', (t) => {
+test('a secret may be read from a separate file, which takes precedence', (t) => {
   const path = file(' hidden \n', 'secret');
   const config = loadConfig({
     set: ['http.password=shown'],
@@ -91,7 +91,7 @@ test('a secret may lie in a file of its own, which wins', (t) => {
   refused('/does/not/exist');
 });
 
-test('a file that was asked for must be there', (t) => {
+test('an explicitly named file must exist', (t) => {
   const missing = join(tmpdir(), 'no-such-folder', 'server.conf');
   t.notThrows(() => loadConfig({ file: missing }));
   t.throws(() => loadConfig({ file: missing, fileRequired: true }), {
@@ -99,7 +99,7 @@ test('a file that was asked for must be there', (t) => {
   });
 });
 
-test('properties have comments, escapes and continued lines', (t) => {
+test('properties files support comments, escapes and continuation lines', (t) => {
   const text = [
     '# comment',
     '! another',
@@ -135,7 +135,7 @@ test('sizes, durations and addresses', (t) => {
   t.false(isLoopback('127.0.0.1.example'));
 });
 
-test('what new tables get: rows in the range of INT, lags in milliseconds or with a unit', (t) => {
+test('defaults of new tables: rows in the range of INT, lag in ms or with a unit', (t) => {
   const rows = (text: string): number =>
     loadConfig({ set: [`cairo.max.uncommitted.rows=${text}`] }).get(KEYS.maxUncommittedRows);
   t.is(rows('0'), 0);

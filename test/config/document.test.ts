@@ -1,4 +1,4 @@
-/** The committed documentation says what the registry says. */
+/** The committed documentation matches the registry. */
 import { readFileSync } from 'node:fs';
 
 import test from 'ava';

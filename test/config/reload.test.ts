@@ -1,4 +1,4 @@
-/** Configuration read again while the server runs. */
+/** Reloading the configuration of a running server. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ function folderWith(conf: string): string {
   return folder;
 }
 
-test('keys that allow it are taken over, others wait, a bad file changes nothing', (t) => {
+test('reloadable keys are applied, others wait, an invalid file changes nothing', (t) => {
   const folder = folderWith('pg.user=one\nquery.timeout=1s\npg.net.connection.limit=5\n');
   const file = join(folder, 'server.conf');
   const config = loadConfig({ file, environment: { QDB_PG_NET_CONNECTION_LIMIT: '7' } });
@@ -47,7 +47,7 @@ test('keys that allow it are taken over, others wait, a bad file changes nothing
   rmSync(folder, { recursive: true });
 });
 
-/** Asks for a reload and waits until the log has its result. */
+/** Requests a reload and waits until the log contains its result. */
 async function reload(t: ExecutionContext, server: TestServer): Promise<string> {
   const before = server.log().length;
   server.process.kill('SIGHUP');
@@ -83,7 +83,7 @@ async function exec(server: TestServer, text: string): Promise<string> {
   return await answer.text();
 }
 
-/** The status of a request whose head has so many bytes. */
+/** Status of a request with a head of `bytes` bytes. */
 async function statusOfHead(server: TestServer, bytes: number): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
     const headers = { 'X-Filler': 'x'.repeat(bytes) };
@@ -97,7 +97,7 @@ async function statusOfHead(server: TestServer, bytes: number): Promise<number |
   });
 }
 
-test('SIGHUP brings passwords and limits to connections to come', async (t) => {
+test('SIGHUP applies passwords and limits to new connections', async (t) => {
   const folder = folderWith('');
   const secret = join(folder, 'password');
   writeFileSync(secret, 'first\n');
@@ -160,7 +160,7 @@ test('reload_config() and reload_tls() do the same from SQL', async (t) => {
     await client.connect();
     try {
       const rows: unknown[] = [];
-      // Twice, prepared once: what counts is the execution.
+      // Executes twice after one prepare: the setting at execution counts.
       for (let round = 0; round < 2; round += 1) {
         const { rows: answered } = await client.query<object>({ name: 'reload', text });
         rows.push(...answered);
@@ -183,7 +183,7 @@ test('reload_config() and reload_tls() do the same from SQL', async (t) => {
   t.true(await canLogIn(server, 'admin', 'new'));
 });
 
-test('SHOW PARAMETERS tells what a reload applies', async (t) => {
+test('SHOW PARAMETERS lists what a reload applies', async (t) => {
   const server = await startTestServer();
   try {
     const query = encodeURIComponent('SELECT property_path, reloadable FROM (SHOW PARAMETERS)');

@@ -9,7 +9,7 @@ import test from 'ava';
 import { open } from '../../ts/index.js';
 import { until } from '../until.js';
 
-test('the embedded library copies too, and stops its jobs when it is closed', async (t) => {
+test('the embedded library supports COPY, and stops its jobs on close', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'));
   try {
     const database = await open({ root });
@@ -36,7 +36,7 @@ test('the embedded library copies too, and stops its jobs when it is closed', as
   }
 });
 
-test('the embedded library reads texts in files, and copies what it reads', async (t) => {
+test('the embedded library reads text files, and copies from them', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-embedded-'));
   try {
     await mkdir(join(root, 'import'));

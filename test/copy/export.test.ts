@@ -1,4 +1,6 @@
-/** COPY … TO on a real server: files, partitions, options, paths; read back by others. */
+/**
+ * COPY … TO on a real server: files, partitions, options and paths; read back by other programs.
+ */
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -30,7 +32,7 @@ async function names(prefix: string): Promise<readonly string[]> {
   return (await exported(server)).filter((name) => name.startsWith(prefix));
 }
 
-test('a table as Parquet is one file for each of its partitions', async (t) => {
+test('a table is exported to Parquet with one file per partition', async (t) => {
   const end = await unload(server, "COPY t TO 'days' WITH FORMAT PARQUET");
   t.deepEqual(end, { status: 'finished', message: null, counts: [3] });
   const files = ['2024-01-01', '2024-01-03', '2024-02-29'].map((day) => `days/${day}.parquet`);
@@ -42,7 +44,7 @@ test('a table as Parquet is one file for each of its partitions', async (t) => {
   t.is(path?.[0], `${join(server.root, 'export', 'days')}/`);
 });
 
-test('any unit can be asked for, NONE is one file', async (t) => {
+test('any partition unit can be requested, NONE writes one file', async (t) => {
   for (const [unit, files] of [
     ['HOUR', ['2024-01-01T10', '2024-01-01T11', '2024-01-03T00', '2024-02-29T23']],
     ['WEEK', ['2024-W01', '2024-W09']],
@@ -61,7 +63,7 @@ test('any unit can be asked for, NONE is one file', async (t) => {
   t.deepEqual(await names('plain'), ['plain.parquet']);
 });
 
-test('a query in partitions runs once and leaves no table', async (t) => {
+test('a partitioned query export runs the query once and leaves no table', async (t) => {
   const query = 'SELECT ts, x, rnd_int() r FROM t -- all of it\n';
   const end = await unload(server, `COPY (${query}) TO 'query' WITH FORMAT CSV PARTITION_BY MONTH`);
   t.deepEqual(end.counts, [2], end.message ?? '');
@@ -70,7 +72,7 @@ test('a query in partitions runs once and leaves no table', async (t) => {
   t.deepEqual(await rows(server, "SELECT * FROM tables() WHERE table_name LIKE 'copy.%'"), []);
 });
 
-test('CSV: header and delimiter; an empty result is a header', async (t) => {
+test('CSV: header and delimiter; an empty result is only a header', async (t) => {
   await write(server, "COPY (SELECT s, x FROM t LIMIT 2) TO 'a/b.csv' WITH FORMAT CSV");
   const read = (name: string): Promise<string> =>
     readFile(join(server.root, 'export', name), 'utf8');
@@ -84,7 +86,7 @@ test('CSV: header and delimiter; an empty result is a header', async (t) => {
   t.is(await read('none.csv'), '"s","x"\r\n');
 });
 
-test('a file or partition of the same name is replaced, others stay', async (t) => {
+test('a file or partition of the same name is replaced, others are kept', async (t) => {
   const folder = join(server.root, 'export', 'old');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '2024-01-01.csv'), 'old');
@@ -94,7 +96,7 @@ test('a file or partition of the same name is replaced, others stay', async (t) 
   t.not(await readFile(join(folder, '2024-01-01.csv'), 'utf8'), 'old');
 });
 
-test.serial('paths do not lead out of the export directory', async (t) => {
+test.serial('paths cannot leave the export directory', async (t) => {
   const folder = join(server.root, 'export');
   await mkdir(folder, { recursive: true });
   await mkdir(join(server.root, 'outside'));
@@ -113,7 +115,7 @@ test.serial('paths do not lead out of the export directory', async (t) => {
   t.deepEqual(await names('.copy'), []);
 });
 
-test('what is wrong with the statement is told at once, at its place', async (t) => {
+test('errors in the statement are reported immediately, with position', async (t) => {
   for (const [statement, message, position] of [
     ["COPY t TO 'x'", /^export format must be specified/, 10],
     ["COPY t TO 'x' WITH FORMAT json", /^unsupported format/, 26],
@@ -136,7 +138,7 @@ test('what is wrong with the statement is told at once, at its place', async (t)
   }
 });
 
-test('pyarrow and DuckDB read the files as they were meant', async (t) => {
+test('pyarrow and DuckDB read the files correctly', async (t) => {
   await write(
     server,
     "COPY t TO 'read' WITH FORMAT PARQUET PARTITION_BY MONTH COMPRESSION_CODEC SNAPPY " +
@@ -176,7 +178,7 @@ print(json.dumps([codec, groups, rows, [int(n) for n in all], [int(n) for n in c
   ]);
 });
 
-test('only a session that may write copies; /exp answers no COPY', async (t) => {
+test('COPY requires a session that may write, and /exp refuses COPY', async (t) => {
   const reader = await startTestServer({ set: ['http.security.readonly=true'] });
   try {
     for (const statement of ["COPY t FROM 'x'", "COPY (SELECT 1) TO 'x' WITH FORMAT CSV"]) {
@@ -192,7 +194,7 @@ test('only a session that may write copies; /exp answers no COPY', async (t) => 
   t.deepEqual(await names('refused'), []);
 });
 
-test('a job that is over, or was never, cannot be cancelled', async (t) => {
+test('a finished or unknown job cannot be cancelled', async (t) => {
   const id = await start(server, "COPY t TO 'over' WITH FORMAT CSV");
   await write(server, "COPY t TO 'over' WITH FORMAT CSV");
   t.deepEqual(await rows(server, `COPY '${id}' CANCEL`), [[id, 'finished']]);

@@ -1,4 +1,4 @@
-/** Lists of the files that COPY and queries may read, and of those that COPY wrote. */
+/** Lists of files that COPY and queries may read, and of files that COPY wrote. */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -28,7 +28,7 @@ test.after.always(async () => {
 const paths = async (source: string): Promise<unknown[]> =>
   (await rows(server, `SELECT path FROM ${source}`)).flat();
 
-test.serial('files of the import directory, links left out', async (t) => {
+test.serial('files of the import directory, without symbolic links', async (t) => {
   const all = ['a.csv', 'b.json', 'deep/c.csv', 'deep/er/d.csv'];
   t.deepEqual(await paths('import_files()'), all);
   for (const everything of ["files('.')", "files('')", "files('./')", "glob('**')"]) {
@@ -45,20 +45,20 @@ test.serial('files of the import directory, links left out', async (t) => {
   t.deepEqual(await rows(server, recent), [[4]]);
 });
 
-test.serial('a file that comes is seen by the same statement', async (t) => {
+test.serial('a new file is visible to the same statement', async (t) => {
   t.deepEqual(await paths("glob('new/*')"), []);
   await mkdir(join(server.root, 'import', 'new'));
   await put(server, 'new/one.csv', 'x\n1\n');
   t.deepEqual(await paths("glob('new/*')"), ['new/one.csv']);
 });
 
-test.serial('what COPY wrote', async (t) => {
+test.serial('files that COPY wrote are listed', async (t) => {
   t.deepEqual(await paths('export_files()'), []);
   await write(server, "COPY (SELECT 1 AS x) TO 'out' WITH FORMAT CSV");
   t.deepEqual(await paths('export_files()'), ['out.csv']);
 });
 
-test.serial('nothing outside is listed', async (t) => {
+test.serial('nothing outside the directories is listed', async (t) => {
   for (const [source, message] of [
     ["files('/etc')", /outside the import directory/],
     ["files('..')", /outside the import directory/],

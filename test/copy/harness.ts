@@ -1,4 +1,4 @@
-/** A server, its files, and the ends of its COPY jobs. */
+/** A server with its files, and helpers that wait for COPY jobs. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
@@ -12,11 +12,11 @@ import { rows } from '../scenario/statements.js';
 const WAIT_MS = 60_000;
 const POLL_MS = 20;
 
-/** How a job ended. */
+/** Outcome of a job. */
 interface End {
   readonly status: string;
   readonly message: string | null;
-  /** Rows handled, imported, errors; of an export, files. */
+  /** Rows handled, rows imported and errors; for an export, files. */
   readonly counts: readonly unknown[];
 }
 
@@ -31,7 +31,7 @@ export async function load(server: TestServer, statement: string): Promise<End> 
   return await ended(server, await start(server, statement), 'import');
 }
 
-/** Runs a COPY … TO that comes to its end. */
+/** Runs a COPY … TO that must succeed. */
 export async function write(server: TestServer, statement: string): Promise<End> {
   const end = await unload(server, statement);
   if (end.status !== 'finished') {
@@ -98,7 +98,7 @@ export async function put(
   await writeFile(join(server.root, 'import', name), content);
 }
 
-/** Files below the export directory, sorted; hidden ones too. */
+/** Files below the export directory, sorted, including hidden ones. */
 export async function exported(server: TestServer): Promise<readonly string[]> {
   const folder = join(server.root, 'export');
   if (!existsSync(folder)) {
@@ -111,7 +111,7 @@ export async function exported(server: TestServer): Promise<readonly string[]> {
       .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
       .sort();
   } catch (error) {
-    // A job took its own directory away meanwhile.
+    // A job removed its directory meanwhile.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       return await exported(server);
     }
@@ -119,7 +119,7 @@ export async function exported(server: TestServer): Promise<readonly string[]> {
   }
 }
 
-/** What a Python script prints as JSON; `null` when Python or a package of it is not here. */
+/** JSON output of a Python script; `null` when Python or a package is missing. */
 export async function python(packages: string, script: string): Promise<unknown> {
   const run = promisify(execFile);
   const isHere = await run('python3', ['-c', `import ${packages}`]).then(
@@ -133,7 +133,7 @@ export async function python(packages: string, script: string): Promise<unknown>
   return JSON.parse(stdout) as unknown;
 }
 
-/** Lines of a CSV file with header: ts over January 2024, a symbol, a number, its half. */
+/** Lines of a CSV file with header: ts over January 2024, a symbol, a number, half the number. */
 export function manyRows(count: number): string {
   const lines = ['ts,s,x,d'];
   for (let row = 0; row < count; row += 1) {

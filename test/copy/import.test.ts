@@ -1,4 +1,4 @@
-/** COPY … FROM on a real server: options, bad rows, paths that lead out. */
+/** COPY … FROM on a real server: options, invalid rows, paths that lead outside. */
 import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-test('a file makes a table of its own; the log tells each step', async (t) => {
+test('a file creates its table, and the log records each step', async (t) => {
   const id = await start(
     server,
     "COPY made FROM 'good.csv' WITH HEADER true TIMESTAMP ts PARTITION BY MONTH",
@@ -58,7 +58,7 @@ test('a file makes a table of its own; the log tells each step', async (t) => {
   ]);
 });
 
-test('header, delimiter, and a pattern for the timestamp', async (t) => {
+test('header, delimiter, and a timestamp pattern', async (t) => {
   await put(server, 'plain.txt', '02/01/2024 10:30;u\n01/01/2024 09:15;v\n');
   const end = await load(
     server,
@@ -74,7 +74,7 @@ test('header, delimiter, and a pattern for the timestamp', async (t) => {
   t.deepEqual(await rows(server, 'SELECT f0 FROM headless LIMIT 1'), [['ts']]);
 });
 
-test('the encoding of a text', async (t) => {
+test('the encoding of a text file', async (t) => {
   await put(server, 'latin.csv', Buffer.from('name,n\nCaf\u00e9,1\n', 'latin1'));
   const end = await load(
     server,
@@ -84,7 +84,7 @@ test('the encoding of a text', async (t) => {
   t.deepEqual(await rows(server, 'SELECT * FROM latin'), [['Café', 1]]);
 });
 
-test('a table with a designated timestamp takes a pattern without naming it', async (t) => {
+test('the pattern applies to the designated timestamp without naming it', async (t) => {
   await run(server, `CREATE TABLE known (${TABLE}`);
   await put(server, 'known.csv', '2024/05/06,a,1\n');
   await load(server, "COPY known FROM 'known.csv' WITH HEADER false FORMAT 'yyyy/MM/dd'");
@@ -115,7 +115,7 @@ for (const [mode, status, counts, values] of [
   });
 }
 
-test('every kind of bad line ends an import or is reported with its place', async (t) => {
+test('every kind of malformed line ends an import or is reported with its position', async (t) => {
   const lines = [
     ['2024-01-02,b,no', 'line 5, field 3: bad syntax'],
     [',b,2', 'line 5, field 1: no designated timestamp'],
@@ -142,7 +142,7 @@ test('every kind of bad line ends an import or is reported with its place', asyn
   t.regex(end.message ?? '', /^line 3, field 3: bad syntax; .*; line 12, field 3: bad syntax; …$/);
 });
 
-test('the log is no table of the users', async (t) => {
+test('the log is not listed as a user table', async (t) => {
   await load(server, "COPY listed FROM 'good.csv' WITH HEADER true");
   for (const [query, names] of [
     ["SELECT table_name FROM tables() WHERE table_name LIKE 'sys.%'", []],
@@ -154,13 +154,13 @@ test('the log is no table of the users', async (t) => {
   t.true((await rows(server, 'SELECT id FROM sys.text_import_log')).length > 0);
 });
 
-test('a Parquet file makes a table, and goes into one by its column names', async (t) => {
+test('a Parquet file creates a table, or is appended by column names', async (t) => {
   await run(
     server,
     `CREATE TABLE source (${TABLE}`,
     "INSERT INTO source VALUES ('2024-03-01', 'a', 1), ('2024-03-02', null, null)",
   );
-  // What is written below the one root is linked into the other.
+  // Copies the file from the export directory to the import directory.
   await unload(server, "COPY source TO 'whole' WITH FORMAT PARQUET PARTITION_BY NONE");
   execFileSync('cp', [
     join(server.root, 'export', 'whole.parquet'),
@@ -184,7 +184,7 @@ test('a Parquet file makes a table, and goes into one by its column names', asyn
   t.regex(end.message ?? '', /file 'whole.bin': column 's' is not in the table \[table=narrow\]/);
 });
 
-test('values of a Parquet file are cast to IPv4 and VARCHAR as CSV cells are', async (t) => {
+test('Parquet values are cast to IPv4 and VARCHAR as CSV cells are', async (t) => {
   const values: Readonly<Record<string, string>> = {
     BYTE: '7',
     SHORT: '700',
@@ -230,7 +230,7 @@ test('values of a Parquet file are cast to IPv4 and VARCHAR as CSV cells are', a
   }
 });
 
-test('files that are not there, no files, and links that lead out', async (t) => {
+test('missing files, non-files and links that lead outside are refused', async (t) => {
   const folder = join(server.root, 'import');
   await mkdir(join(folder, 'folder'), { recursive: true });
   await writeFile(join(server.root, 'secret.csv'), HEAD + GOOD);
@@ -252,7 +252,7 @@ test('files that are not there, no files, and links that lead out', async (t) =>
   t.regex((await exec(server, 'SELECT * FROM nothing')).error ?? '', /does not exist/);
 });
 
-test('what is wrong with the statement is reported at once, at its place', async (t) => {
+test('errors in the statement are reported immediately, with position', async (t) => {
   for (const [rest, message, position] of [
     ["'../secret.csv'", /^path is outside the import directory/, 12],
     ["'a/../../b'", /^path is outside the import directory/, 12],
@@ -270,7 +270,7 @@ test('what is wrong with the statement is reported at once, at its place', async
   }
 });
 
-test('no directory of the database is one of COPY', async (t) => {
+test('a database directory is refused as a COPY directory', async (t) => {
   for (const key of ['cairo.sql.copy.root', 'cairo.sql.copy.export.root']) {
     for (const directory of ['.', 'db', './conf/files', join(server.root, 'db')]) {
       const start = startTestServer({ root: server.root, set: [`${key}=${directory}`] });
@@ -281,7 +281,7 @@ test('no directory of the database is one of COPY', async (t) => {
   }
 });
 
-test('jobs on one table follow each other; names are one whatever their case', async (t) => {
+test('jobs on one table run in sequence; names are case-insensitive', async (t) => {
   const statement = 'WITH HEADER true TIMESTAMP ts PARTITION BY DAY';
   await start(server, `COPY both FROM 'good.csv' ${statement}`);
   const second = await load(server, `COPY BOTH FROM 'good.csv' ${statement}`);
@@ -289,7 +289,7 @@ test('jobs on one table follow each other; names are one whatever their case', a
   t.deepEqual(await rows(server, 'SELECT count() FROM both'), [[4]]);
 });
 
-test('two million rows go in, and out again as they were', async (t) => {
+test('two million rows are imported and exported unchanged', async (t) => {
   t.timeout(120_000);
   await put(server, 'many.csv', manyRows(MANY));
   const end = await load(
@@ -304,7 +304,7 @@ test('two million rows go in, and out again as they were', async (t) => {
   t.deepEqual((await unload(server, "COPY many TO 'many' WITH FORMAT PARQUET")).counts, [28]);
 });
 
-test('JSON and gzip are read, and a type that does not last is widened', async (t) => {
+test('JSON and gzip are read, and a type that later rows do not fit is widened', async (t) => {
   const values = Array.from({ length: 3000 }, (_, at) => (at === 2500 ? '1.5' : String(at)));
   await put(server, 'wide.csv', `v,w\n${values.map((value) => `${value},x\n`).join('')}`);
   const wide = await load(server, "COPY wide FROM 'wide.csv'");

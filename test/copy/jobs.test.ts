@@ -1,4 +1,7 @@
-/** Jobs without an engine: turns, cancelling, the end; names of partitions; room on the disk. */
+/**
+ * COPY jobs without an engine: scheduling, cancellation, shutdown; partition names; free disk
+ * space.
+ */
 import { tmpdir } from 'node:os';
 
 import test from 'ava';
@@ -8,7 +11,7 @@ import { partitionAt } from '../../ts/copy/partitions.js';
 import { Room } from '../../ts/ingest/bytes/room.js';
 import { DatabaseError } from '../../ts/session/index.js';
 
-/** Work that runs until it is asked to end. */
+/** Work that runs until it is stopped. */
 class Held implements Work {
   readonly name = 'held';
   readonly target: string;
@@ -53,7 +56,7 @@ function jobs(capacity = 10): Jobs {
 
 const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 
-test('two jobs run at once, the third when one of them is over', async (t) => {
+test('two jobs run concurrently, the third once one of them ends', async (t) => {
   const all = jobs();
   const works = ['a', 'b', 'c'].map((target) => new Held(target));
   for (const work of works) {
@@ -71,7 +74,7 @@ test('two jobs run at once, the third when one of them is over', async (t) => {
   await all.close();
 });
 
-test('two jobs with one target run one after the other, others pass them', async (t) => {
+test('jobs with the same target run in sequence, other jobs overtake them', async (t) => {
   const all = jobs();
   const [first, second, other] = [new Held('a'), new Held('a'), new Held('b')];
   for (const work of [first, second, other]) {
@@ -87,7 +90,7 @@ test('two jobs with one target run one after the other, others pass them', async
   await all.close();
 });
 
-test('cancelling waits for the end and tells it; a waiting job does not begin', async (t) => {
+test('cancelling waits for the end of the job; a queued job never starts', async (t) => {
   const all = jobs();
   const works = ['a', 'b', 'c'].map((target) => new Held(target));
   const ids: string[] = [];
@@ -107,7 +110,7 @@ test('cancelling waits for the end and tells it; a waiting job does not begin', 
   t.is(all.ownerOf('00'), null);
 });
 
-test('the limit of waiting jobs holds, and the end refuses new ones', async (t) => {
+test('the limit of queued jobs is enforced, and shutdown refuses new jobs', async (t) => {
   const all = jobs(1);
   const works = ['a', 'b', 'c', 'd'].map((target) => new Held(target));
   for (const work of works.slice(0, 3)) {
@@ -125,7 +128,7 @@ test('the limit of waiting jobs holds, and the end refuses new ones', async (t) 
   t.is(closed.code, 'Closed');
 });
 
-test('a job that cannot be written down is none', async (t) => {
+test('a job that cannot be logged is not started', async (t) => {
   const all = jobs();
   const work = new Held('a');
   work.announce = () => Promise.reject(new Error('full'));
@@ -135,7 +138,7 @@ test('a job that cannot be written down is none', async (t) => {
   await all.close();
 });
 
-test('partitions: names, and the first moment after them', (t) => {
+test('partitions: names and end timestamps', (t) => {
   const of = (...from: Parameters<typeof partitionAt>): string => {
     const { name, to } = partitionAt(...from);
     return `${name} < ${to.slice(0, 'yyyy-MM-ddTHH'.length)}`;
@@ -150,7 +153,7 @@ test('partitions: names, and the first moment after them', (t) => {
   t.throws(() => partitionAt('DAY', 'nonsense'), { message: /cannot begin at 'nonsense'/ });
 });
 
-test('an export stops before the disk is full, and looks at it now and then', async (t) => {
+test('an export stops before the disk is full, and checks it regularly', async (t) => {
   const none = new Room(tmpdir(), Number.MAX_SAFE_INTEGER, 'the export directory');
   const error = await t.throwsAsync(none.take(1), { instanceOf: DatabaseError });
   t.is(error.code, 'DiskFull');

@@ -1,7 +1,8 @@
 /**
- * Every aggregate of the registry, over every type that it accepts, of no rows, only nulls, one row
- * and some rows: as a whole, grouped, sampled, filtered, over a partition and over a moving frame.
- * Small parts of scans merge partial states. aggregate-models.ts says what each returns.
+ * Every aggregate of the registry, over every accepted type, for no rows, only nulls, one row and
+ * several rows: in total, grouped, sampled, filtered, over a partition and over a moving frame.
+ * Small scan chunks force partial states to be merged. aggregate-models.ts defines the expected
+ * results.
  */
 import test from 'ava';
 
@@ -19,7 +20,7 @@ import {
 let server: TestServer;
 
 test.before(async () => {
-  // Scans of many parts: partial states are merged.
+  // Scans in many chunks, so that partial states are merged.
   const parallel = ['query.scan.part.rows=2', 'shared.query.worker.count=4'];
   const set = ['cairo.commit.mode=nosync', 'log.level=error', ...parallel];
   server = await startTestServer({ set });
@@ -59,7 +60,7 @@ const TYPES: Readonly<Record<string, readonly [string, string, string]>> = {
   'DOUBLE[]': ['ARRAY[1.0, null]', 'ARRAY[2.0, 1.0]', 'ARRAY[3.0, 5.0]'],
 };
 
-/** Types without a null: theirs are rows of zeros. */
+/** Types without a null: their null rows are zeros. */
 const NEVER_NULL: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT']);
 
 const isNumeric = (type: string): boolean =>
@@ -67,7 +68,7 @@ const isNumeric = (type: string): boolean =>
 
 const columnOf = (type: string): string => type.toLowerCase().replaceAll(/\W/gu, '_');
 
-/** The groups, and which of the three values each row has; null is a null. */
+/** The groups, and the index of the value in each row; null is a null. */
 const GROUPS: Readonly<Record<string, readonly (number | null)[]>> = {
   none: [],
   nulls: [null, null, null],
@@ -95,7 +96,7 @@ async function prepare(): Promise<void> {
 
 const GROUP_NAMES = Object.keys(GROUPS);
 
-/** The rows of each group, as a plain read shows their values. */
+/** The rows of each group, with values as a plain query shows them. */
 async function groupsOf(type: string, spellings: readonly string[]): Promise<Row[][]> {
   const column = `c_${columnOf(type)}`;
   const shown = new Map<string, unknown[]>();
@@ -105,7 +106,7 @@ async function groupsOf(type: string, spellings: readonly string[]): Promise<Row
   const filled = NEVER_NULL.has(type);
   return Object.entries(GROUPS).map(([group, places]) =>
     places.map((place, row) => {
-      // The rows of zeros rank with the least value, or below it.
+      // Rows of zeros rank equal to the lowest value, or below it.
       const lowest = type === 'BOOLEAN' ? 0 : -1;
       const equal = place === null ? -1 : spellings.indexOf(spellings[place] ?? '');
       const written = place === null ? '0' : String(spellings[place]).replace(/m$/u, '');
@@ -121,7 +122,7 @@ async function groupsOf(type: string, spellings: readonly string[]): Promise<Row
   );
 }
 
-/** The value of each argument after the first, by its name in the registry. */
+/** Value of each argument after the first, by its name in the registry. */
 const ARGUMENTS: Readonly<Record<string, string>> = {
   descending: 'true',
   digits: '3',
@@ -138,11 +139,11 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 
 interface Form {
   readonly name: string;
-  /** The arguments behind the column; `*` alone counts rows. */
+  /** Arguments after the column; only `*` counts rows. */
   readonly rest: readonly string[];
 }
 
-/** Each aggregate with the arguments behind the column, as its signatures in the registry say. */
+/** Each aggregate with the arguments after the column, from its signatures in the registry. */
 async function aggregates(): Promise<Form[]> {
   const query = "SELECT name, signature FROM functions() WHERE family = 'aggregate'";
   return (await rowsOf(server, query)).flatMap((row) => {
@@ -160,7 +161,7 @@ async function aggregates(): Promise<Form[]> {
 const callOf = ({ name, rest }: Form, column: string): string =>
   rest[0] === '*' ? `${name}()` : `${name}(${[column, ...rest].join(', ')})`;
 
-/** A list as an array, as JSON, or as PostgreSQL writes an array of texts. */
+/** Parses a list given as an array, as JSON, or as a PostgreSQL text array. */
 function listOf(found: unknown): unknown {
   if (typeof found !== 'string') {
     return found;
@@ -172,7 +173,7 @@ function listOf(found: unknown): unknown {
   return parts.map((part) => (part === 'NULL' ? null : part === '' ? null : part));
 }
 
-/** Whether a value is what was expected: numbers nearly, lists by element, JSON by its value. */
+/** Whether a value matches: numbers approximately, lists by element, JSON by value. */
 function same(found: unknown, expected: unknown, slack: number): boolean {
   if (Array.isArray(expected)) {
     const read = listOf(found);
@@ -180,7 +181,7 @@ function same(found: unknown, expected: unknown, slack: number): boolean {
     return listed && expected.every((one, at) => same(read[at], one, slack));
   }
   if (typeof expected === 'boolean') {
-    // The least BOOLEAN is a number, and arrays of texts have its name.
+    // min(BOOLEAN) is a number, and string arrays contain its name.
     return [expected, String(expected), Number(expected)].some((one) => one === found);
   }
   const nothing = [null, ''].some((none) => found === none || expected === none);
@@ -191,7 +192,7 @@ function same(found: unknown, expected: unknown, slack: number): boolean {
   return found === expected;
 }
 
-/** What the model says of the rows: undefined where the type is none of the model's. */
+/** Result of the model; undefined when no model covers the type. */
 function expectedOf({ name, rest }: Form, type: string, rows: readonly Row[]): unknown {
   const property = PROPERTIES.get(name);
   if (property !== undefined) {
@@ -205,14 +206,14 @@ function expectedOf({ name, rest }: Form, type: string, rows: readonly Row[]): u
   if (model === undefined) {
     throw new Error(`add a model for ${name} to aggregate-models.ts`);
   }
-  // Arrays are joined: those that are null add no element.
+  // Arrays are concatenated; null arrays add no element.
   return model(name === 'array_agg' && type.endsWith('[]') ? known(rows) : rows, rest);
 }
 
 const isProperty = (expected: unknown): expected is Property =>
   typeof expected === 'object' && expected !== null && 'holds' in expected;
 
-/** What types without a null have in its place. */
+/** Values that replace null in types without null. */
 const INSTEAD_OF_NULL: Readonly<Record<string, unknown>> = {
   BOOLEAN: false,
   BYTE: 0,
@@ -220,19 +221,19 @@ const INSTEAD_OF_NULL: Readonly<Record<string, unknown>> = {
   SHORT: 0,
 };
 
-/** What is wrong with an answer, if anything. */
+/** Problems of a result, if any. */
 function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): string[] {
   const expected = expectedOf(form, type, rows);
-  // Aggregates that choose a value, and those of bits, have the type of their argument.
+  // Aggregates that select a value, and bit aggregates, return their argument type.
   const chosen = OF_VALUES.has(form.name) || PROPERTIES.has(form.name);
   const typed = chosen || form.name.startsWith('bit_');
   const zero = typed && expected === null ? INSTEAD_OF_NULL[type] : null;
   if (expected === undefined) {
-    // What no model computes is, of nothing, nothing.
+    // Without a model, the result over no values must at least be null or empty.
     const fault = known(rows).length === 0 && found !== null && found !== '';
     return fault ? [`${JSON.stringify(found)} of nothing`] : [];
   }
-  // The mean of DECIMAL has the places of its type.
+  // avg(DECIMAL) is rounded to the scale of its type.
   const slack = type.startsWith('DECIMAL') && form.name === 'avg' ? 0.005 : 1e-6;
   const right = isProperty(expected)
     ? expected.holds(found === INSTEAD_OF_NULL[type] && known(rows).length === 0 ? null : found)
@@ -241,7 +242,7 @@ function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): 
   return right ? [] : [`${JSON.stringify(found)}, not ${shown}`];
 }
 
-/** The values of one call in all groups, by each form; a group that has no row is left out. */
+/** Results of one call for all groups, in each query form; groups without rows are omitted. */
 async function answers(
   call: string,
   some: unknown,
@@ -264,7 +265,7 @@ async function answers(
   };
 }
 
-/** What is wrong with the groups of a call, each form on its own. */
+/** Problems of a call by group, checked separately for each query form. */
 async function wrongOfGroups(
   form: Form,
   type: string,
@@ -297,7 +298,7 @@ const WINDOWS: readonly (readonly [string, (rows: Row[], at: number) => Row[]])[
   ],
 ];
 
-/** What is wrong with a call over windows, where it is accepted there. */
+/** Problems of a call over windows, if it is accepted there. */
 async function wrongOfWindows(form: Form, type: string, groups: Row[][]): Promise<string[]> {
   const call = callOf(form, `c_${columnOf(type)}`);
   const found: string[] = [];

@@ -1,9 +1,9 @@
 /**
- * What each aggregate returns for the rows of one group, written from its description and not
- * from its code: test/correctness/aggregate-model.test.ts compares.
+ * Expected result of each aggregate for the rows of one group, written from its description and not
+ * from its code. test/correctness/aggregate-model.test.ts compares them.
  */
 
-/** One row of a group, in the order of time. */
+/** A row of a group, in time order. */
 export interface Row {
   /** The value as the server shows it. */
   readonly shown: unknown;
@@ -11,20 +11,20 @@ export interface Row {
   readonly rank: number | null;
   /** The value of a numeric type; null for a null, and for other types. */
   readonly number: number | null;
-  /** The second argument, another number on each row. */
+  /** The second argument, different in each row. */
   readonly key: number;
   readonly seconds: number;
 }
 
 type Model<Result> = (rows: readonly Row[], rest: readonly string[]) => Result;
 
-/** An answer that the rows alone do not determine, with the check that every answer passes. */
+/** A result that the rows do not fully determine, with a check that every valid result passes. */
 export interface Property {
   readonly name: string;
   readonly holds: (found: unknown) => boolean;
 }
 
-/** The rows whose value is not null. */
+/** Rows with a non-null value. */
 export const known = (rows: readonly Row[]): Row[] => rows.filter((row) => row.rank !== null);
 
 const numbers = (rows: readonly Row[]): number[] =>
@@ -41,10 +41,10 @@ const total = (values: readonly number[]): number =>
 
 const mean = (values: readonly number[]): number => total(values) / values.length;
 
-/** A number, or null for what is not finite. */
+/** A number, or null when it is not finite. */
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
-/** A model of numbers that is null below so many of them. */
+/** A model of numbers that is null for fewer than `least` values. */
 const above =
   (least: number, of: (values: readonly number[]) => number): Model<number | null> =>
   (rows) => {
@@ -55,7 +55,7 @@ const above =
 const fold = (of: (left: number, right: number) => number): Model<number | null> =>
   above(1, (values) => values.reduce(of));
 
-/** The mean of a power of the distances from the mean. */
+/** Mean of a power of the distances from the mean. */
 const moment = (values: readonly number[], power: number): number =>
   mean(values.map((value) => (value - mean(values)) ** power));
 
@@ -81,7 +81,7 @@ const kurtosis = above(4, (values) => {
 
 const stddev = above(2, (values) => Math.sqrt(sampleVariance(values)));
 
-/** The sum of products of distances from the means. */
+/** Sums of products of distances from the means. */
 const products = (values: readonly (readonly [number, number])[]): [number, number, number] => {
   const [left, right] = [values.map(([one]) => one), values.map(([, other]) => other)];
   const far = values.map(([one, other]) => [one - mean(left), other - mean(right)] as const);
@@ -121,7 +121,7 @@ const reliability = weightedStddev(
   (weights) => total(weights) - total(weights.map((weight) => weight ** 2)) / total(weights),
 );
 
-/** Steps between neighbours in time: both values, and the seconds between them. */
+/** Steps between consecutive rows: both values, and the seconds between them. */
 const steps = (rows: readonly Row[]): { from: number; to: number; seconds: number }[] => {
   const points = timed(rows);
   return points.slice(1).map(([to, end], at) => {
@@ -185,7 +185,7 @@ const path = both(1, (points) =>
   total(points.slice(1).map((point, at) => distance(points[at] ?? point, point))),
 );
 
-/** The value as shown on the row that comes first by a rule. */
+/** The value shown in the row that is first in an order. */
 const pick = (rows: readonly Row[], order: (left: Row, right: Row) => number): unknown =>
   rows.toSorted(order)[0]?.shown ?? null;
 
@@ -200,11 +200,11 @@ const distinct: Model<number> = (rows) => new Set(known(rows).map(({ rank }) => 
 
 const json: Model<unknown> = (rows) => (rows.length === 0 ? null : rows.map((row) => row.shown));
 
-/** Whether all, or some, values of BOOLEAN are true; false of no rows. */
+/** Whether all, or some, BOOLEAN values are true; false for no rows. */
 const every: Model<unknown> = (rows) =>
   rows.length > 0 && rows.every(({ shown }) => shown === true);
 
-/** A fold of arrays by position. */
+/** An element-wise fold of arrays. */
 const positions =
   (of: (values: readonly number[]) => number): Model<unknown> =>
   (rows) => {
@@ -219,7 +219,7 @@ const positions =
     return arrays.length === 0 ? null : Array.from({ length: width }, (_, at) => folded(at));
   };
 
-/** The values in order; arrays are joined end to end. */
+/** The values in order; arrays are concatenated. */
 const listed: Model<unknown> = (rows) =>
   rows.length === 0 ? null : rows.flatMap(({ shown }) => shown);
 
@@ -258,7 +258,7 @@ const oneOf: Model<Property> = (rows) => {
   return { name: 'one of the values', holds };
 };
 
-/** Aggregates that compute: the models of numeric types. */
+/** Aggregates that compute: models for numeric types. */
 export const OF_NUMBERS: ReadonlyMap<string, Model<unknown>> = new Map<string, Model<unknown>>([
   ['avg', above(1, mean)],
   ['bit_and', fold((left, right) => left & right)],
@@ -329,7 +329,7 @@ export const OF_NUMBERS: ReadonlyMap<string, Model<unknown>> = new Map<string, M
   ['weighted_stddev_rel', reliability],
 ]);
 
-/** Aggregates that count, choose or list: models of every type. */
+/** Aggregates that count, select or list: models for every type. */
 export const OF_VALUES: ReadonlyMap<string, Model<unknown>> = new Map<string, Model<unknown>>([
   ['approx_count_distinct', distinct],
   ['arg_max', greatest],
@@ -382,7 +382,7 @@ export const OF_VALUES: ReadonlyMap<string, Model<unknown>> = new Map<string, Mo
   ],
 ]);
 
-/** Answers that may be one of several. */
+/** Aggregates with several valid results. */
 export const PROPERTIES: ReadonlyMap<string, { model: Model<Property>; numeric: boolean }> =
   new Map([
     ['any_value', { model: oneOf, numeric: false }],

@@ -1,4 +1,4 @@
-/** Statements that once were answered wrongly, found by the programs beside this file. */
+/** Statements that once gave wrong answers, found by the programs in this folder. */
 import test from 'ava';
 
 import type { Answer } from './databases.js';

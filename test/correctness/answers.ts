@@ -1,7 +1,7 @@
-/** When two answers are the same. */
+/** Comparison of two answers. */
 import type { Answer, Cell } from './databases.js';
 
-/** Sums of the same numbers in another order differ in their last digits. */
+/** Sums of the same numbers in a different order differ in their last digits. */
 const RELATIVE = 1e-9;
 
 function sameCell(a: Cell, b: Cell): boolean {
@@ -11,14 +11,14 @@ function sameCell(a: Cell, b: Cell): boolean {
   return a === b;
 }
 
-/** Orders rows so that equal sets meet: numbers by their first digits, for the same reason. */
+/** Sort key that aligns equal row sets: numbers by their leading digits, for the same reason. */
 function sortKey(row: readonly Cell[]): string {
   return row
     .map((cell) => (typeof cell === 'number' ? cell.toPrecision(9) : String(cell)))
     .join('|');
 }
 
-/** `undefined` when both hold the same rows, otherwise the difference. */
+/** `undefined` when both answers have the same rows, otherwise the difference. */
 export function difference(
   ours: Answer,
   theirs: Answer,

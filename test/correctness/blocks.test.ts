@@ -1,13 +1,13 @@
 /**
- * Filters and first rows by numbers, which leave out blocks of a table, beside the same of computed
- * columns, which cannot: over files, changed cells, deleted and late rows.
+ * Numeric filters and LIMIT queries, which skip blocks of a table, compared with the same queries
+ * over computed columns, which cannot skip. Covers files, updated cells, deleted and late rows.
  */
 import test from 'ava';
 
 import { Tidemark } from './databases.js';
 
 const COLUMNS = ['d', 'f', 'l', 'i', 's'] as const;
-/** So many that they come as a file. */
+/** Enough rows for a segment file. */
 const ROWS = 100_000;
 
 const FILL =
@@ -24,7 +24,7 @@ const CHANGES: readonly string[] = [
   "INSERT INTO a VALUES ('2024-01-01T05:00:00', 123456.5, 3, 77777, 30000, 5)",
 ];
 
-/** What holds for no null, and what does for some. */
+/** Conditions that are false for null, and some that are true. */
 const conditions = (column: string, value: string): readonly string[] => [
   ...['>', '>=', '<', '<=', '=', '<>'].map((operator) => `${column} ${operator} ${value}`),
   `${value} < ${column}`,
@@ -33,7 +33,7 @@ const conditions = (column: string, value: string): readonly string[] => [
   `NOT ${column} > ${value}`,
 ];
 
-test('blocks that are left out have no rows of the answer', async (t) => {
+test('skipped blocks contain no matching row', async (t) => {
   const server = await Tidemark.start();
   t.teardown(() => server.close());
   await server.query(
@@ -46,7 +46,7 @@ test('blocks that are left out have no rows of the answer', async (t) => {
     for (const column of COLUMNS) {
       for (const value of ['-5', '0', '990', '19995', '49990', '1000000000']) {
         for (const condition of conditions(column, value)) {
-          // Twice: what is known of a block is found by the first.
+          // Runs twice, because the first run collects the block statistics.
           const counted = `SELECT count(), sum(l), sum(i) FROM a WHERE ${condition}`;
           const first = await server.query(counted);
           const again = await server.query(counted);

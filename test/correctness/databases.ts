@@ -1,11 +1,11 @@
-/** The databases that answer: a server of ours, and DuckDB as the oracle of standard SQL. */
+/** The databases under comparison: our server, and DuckDB as the oracle of standard SQL. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
 import { execute } from '../golden/http-client.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 
-/** Longest time of one statement, generous for a machine that does other things as well. */
+/** Statement timeout in milliseconds, generous for a busy machine. */
 const LIMIT_MS = '10000';
 
 export type Cell = string | number | boolean | null;
@@ -14,10 +14,10 @@ export interface Answer {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** An error the database gave; any other throw means that it did not answer. */
+/** An error returned by the database; any other exception means that it did not answer. */
 export class Refusal extends Error {
   readonly status: number;
-  /** Where in the text, if it said so. */
+  /** Error position in the SQL text, if reported. */
   readonly position: number | undefined;
 
   constructor(status: number, message: string, position?: number) {
@@ -39,7 +39,7 @@ interface Body {
   readonly position?: number | string;
 }
 
-/** A server of ours with an empty root. */
+/** Our server with an empty root directory. */
 export class Tidemark implements Database {
   readonly name = 'tidemark';
   readonly server: TestServer;
@@ -67,7 +67,7 @@ export class Tidemark implements Database {
   }
 }
 
-/** Answers each line of statements with a line of JSON. */
+/** Answers each input line of statements with one line of JSON. */
 const DUCKDB_PROGRAM = `
 import datetime, decimal, json, sys
 import duckdb
@@ -89,7 +89,7 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 `;
 
-/** DuckDB in memory, through its Python package. */
+/** In-memory DuckDB through its Python package. */
 export class DuckDb implements Database {
   readonly name = 'duckdb';
   readonly #child: ChildProcessWithoutNullStreams;
@@ -100,7 +100,7 @@ export class DuckDb implements Database {
     this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   }
 
-  /** `undefined` when Python or its package is not there. */
+  /** `undefined` when Python or the package is missing. */
   static async start(): Promise<DuckDb | undefined> {
     const child = spawn('python3', ['-c', DUCKDB_PROGRAM]);
     child.on('error', () => undefined);

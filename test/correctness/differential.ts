@@ -1,6 +1,6 @@
 /**
- * Standard SQL against DuckDB: random tables, random queries, the same rows.
- *   npm run differential -- --queries N --seed S
+ * Compares standard SQL with DuckDB: random tables, random queries, the same rows.
+ *     npm run differential -- --queries N --seed S
  */
 import { Harness } from '../torture/harness.js';
 import { difference } from './answers.js';
@@ -28,7 +28,7 @@ async function answerOf(database: Database, sql: string): Promise<Answer | Refus
   }
 }
 
-/** Statements that make what a failing query read, to be pasted. */
+/** Setup statements for a failing query, ready to paste. */
 let setup: readonly string[] = [];
 let refused = 0;
 

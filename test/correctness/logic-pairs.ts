@@ -1,9 +1,9 @@
 /**
- * A predicate cuts a table into the rows where it holds, where its opposite holds, and where
- * neither does (`x < 1` and `NOT x < 1` are both false for a null `x`): together they are the
- * table (TLP). Counting the rows it keeps, and adding up its value without keeping any, agree
- * (NoREC). The two sides of a pair take different ways through the optimiser.
- *   npm run logic-pairs -- --pairs N --seed S
+ * A predicate splits a table into the rows where it holds, where its negation holds, and where
+ * neither holds (`x < 1` and `NOT x < 1` are both false for a null `x`). Together they are the
+ * table (TLP). Counting the selected rows equals summing the predicate over all rows (NoREC). The
+ * two sides of a pair take different paths through the optimizer.
+ *     npm run logic-pairs -- --pairs N --seed S
  */
 import { Harness } from '../torture/harness.js';
 import { difference } from './answers.js';
@@ -31,7 +31,7 @@ const SOURCES: readonly Source[] = [
   { sql: '(SELECT * FROM t0 ORDER BY l, i LIMIT 7) p', prefixes: ['p.'] },
 ];
 
-/** What is looked at of the rows: as aggregates that can be put together again. */
+/** Summary of the rows, as aggregates that can be combined. */
 const SUMMARY = (prefix: string): string =>
   ['count(*)', ...['l', 'i', 'd'].map((name) => `sum(${prefix}${name})`)]
     .map((sql, index) => `${sql} c${index}`)
@@ -76,7 +76,7 @@ async function pair(): Promise<string | undefined> {
     return await look(source, predicate);
   } catch (error) {
     if (error instanceof Refusal) {
-      // A predicate that is refused must be refused for a reason of the dialect's own.
+      // A refusal of a predicate must have a reason in the dialect.
       refused += 1;
       return /unsupported|not supported|internal|physical|panic/i.test(error.message) ||
         error.status >= 500

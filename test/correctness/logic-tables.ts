@@ -1,4 +1,7 @@
-/** Tables and predicates of the dialect, with every null, tie and layout the optimiser looks at. */
+/**
+ * Tables and predicates of the dialect, covering every null, tie and layout that the optimizer
+ * considers.
+ */
 import type { Random } from '../torture/harness.js';
 
 interface LogicColumn {
@@ -6,7 +9,7 @@ interface LogicColumn {
   readonly type: string;
   /** A literal of the column's type. */
   readonly literal: (random: Random) => string;
-  /** Whether `<` and its kin are there. */
+  /** Whether `<` and similar operators exist. */
   readonly ordered: boolean;
   readonly number?: boolean;
   readonly text?: boolean;
@@ -55,7 +58,7 @@ const COLUMNS: readonly LogicColumn[] = [
   { name: 'u', type: 'UUID', literal: uuid, ordered: false },
 ];
 
-/** Statements that make a table of 0 to 60 rows in several commits, some of them out of order. */
+/** Statements that create a table of 0 to 60 rows in several commits, some out of order. */
 export function logicTable(name: string, random: Random): readonly string[] {
   const columns = COLUMNS.map(({ name: column, type }) => `${column} ${type}`).join(', ');
   const layout = random.pick([

@@ -1,9 +1,9 @@
-/** Parameters in the place of literals: recorded, documented and benchmarked statements. */
+/** Parameters in place of literals in recorded, documented and benchmarked statements. */
 import test from 'ava';
 
 import { sweepParameters, unexplained } from './parameter-sweep.js';
 
-test('a statement with parameters answers as the one with literals', async (t) => {
+test('a statement with parameters gives the same answer as with literals', async (t) => {
   const sweep = await sweepParameters();
   const { statements, runs } = sweep;
   const shown = JSON.stringify([[...statements], runs]);

@@ -1,10 +1,8 @@
 /**
- * Literals of recorded, documented and benchmarked statements as parameters: one after the other
- * and all at once, undeclared with their text, declared as drivers declare them, and in binary;
- * lists of IN as arrays. A statement with parameters answers, or changes its table, as the one with
- * literals does, or is refused for one of the reasons below.
- *
- * `npm run parameter-sweep [-- --only TEXT]`
+ * Replaces literals of recorded, documented and benchmarked statements by parameters: one at a time
+ * and all together, undeclared as text, declared as drivers do, and in binary; IN lists as arrays.
+ * A statement with parameters must give the same answer, or the same table changes, as with
+ * literals, or be refused for one of the reasons below. `npm run parameter-sweep [-- --only TEXT]`
  */
 import { pathToFileURL } from 'node:url';
 
@@ -14,12 +12,15 @@ import { clientMessage, errorFields, RawClient } from '../pgwire/raw-client.js';
 import { changedTable, type Source, statementsToSweep, type Swept } from './parameters/sources.js';
 import { FAMILIES, type Form, listsOf, literalsOf, type Place } from './parameters/values.js';
 
-/** Literals of a statement that changes rows that are tried alone: each time anew. */
+/**
+ * Number of literals that are tried one at a time in a statement that changes rows; each needs a
+ * new setup.
+ */
 const ALONE = 8;
 
 /**
- * Where a parameter is not what the literal is, each with the reason. Matched against the refusal,
- * or against the statement with both answers.
+ * Known differences between parameter and literal, with the reason. Matched against the refusal, or
+ * against the statement with both answers.
  */
 const OTHERWISE: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^inconvertible value: `/, 'a literal that is no such value is null, a parameter is refused'],
@@ -50,7 +51,7 @@ const OTHERWISE: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^all undeclared: SELECT sum\(x\) FROM \(SELECT \$1 x UNION/, 'the same'],
 ];
 
-/** What is known to be wrong: taken off as it is mended. */
+/** Known defects, removed when fixed. */
 const PENDING: readonly RegExp[] = [/array_build\(\$1/];
 
 interface Answer {
@@ -58,25 +59,25 @@ interface Answer {
   readonly error: string | null;
 }
 
-/** A statement with parameters in the place of some of its literals. */
+/** A statement with parameters in place of some literals. */
 interface Trial {
   readonly sql: string;
   readonly bound: readonly Form[];
   readonly what: string;
 }
 
-/** What was found: statements run, refusals by reason, other answers. */
+/** Results: statements run, refusals by reason, different answers. */
 interface Sweep {
   readonly statements: Map<Source, number>;
-  /** Runs with one parameter, with all of them, with an array. */
+  /** Number of runs with one parameter, with all of them, and with an array. */
   readonly runs: { one: number; several: number; array: number };
   readonly refused: Map<string, string[]>;
   readonly different: string[];
-  /** Statements that are refused with their literals: they are shown as they fail. */
+  /** Statements that are refused with literals too, because they demonstrate an error. */
   readonly skipped: string[];
 }
 
-/** Sweeps all statements, or those that contain a text. */
+/** Sweeps all statements, or those that contain `only`. */
 export async function sweepParameters(only = ''): Promise<Sweep> {
   const statements = await statementsToSweep();
   const server = await startTestServer({
@@ -104,17 +105,17 @@ export async function sweepParameters(only = ''): Promise<Sweep> {
   return sweep;
 }
 
-/** Runs statements, each over the tables that it is about. */
+/** Runs statements, each on its own tables. */
 class Tables {
   readonly client: RawClient;
-  /** The present set-up; null after a change. */
+  /** The current setup; null after a change. */
   #standing: string | null = null;
 
   constructor(client: RawClient) {
     this.client = client;
   }
 
-  /** Rows of the answer; of a change also those of its table. */
+  /** Result rows; for a change also the rows of its table. */
   async run({ setup, sql }: Swept, trial: Trial): Promise<Answer> {
     const wanted = setup.join(';\n');
     if (this.#standing !== wanted) {
@@ -149,7 +150,7 @@ async function sweepStatement(tables: Tables, swept: Swept, sweep: Sweep): Promi
     one: places
       .slice(0, isQuery ? undefined : ALONE)
       .flatMap((place) => place.forms.map((form) => trialOf(swept.sql, [place], [form]))),
-    // Again for queries: their plans are kept for other values.
+    // Queries run twice, because their plans are cached for other values.
     several: isQuery ? [...all, ...all] : all,
     array: arrays(swept.sql),
   };
@@ -161,7 +162,7 @@ async function sweepStatement(tables: Tables, swept: Swept, sweep: Sweep): Promi
   }
 }
 
-/** All literals at once, all in one way. */
+/** All literals together, each in the same form. */
 function together(sql: string, places: readonly Place[]): Trial[] {
   return FAMILIES.map((family) =>
     trialOf(
@@ -172,7 +173,7 @@ function together(sql: string, places: readonly Place[]): Trial[] {
   );
 }
 
-/** Lists as arrays. What is unnested has to have a type: PostgreSQL asks for one as well. */
+/** Lists as arrays. An unnested parameter needs a type, as in PostgreSQL. */
 function arrays(sql: string): Trial[] {
   return listsOf(parse(sql)).flatMap(({ start, end, forms, instead }) =>
     instead.flatMap((text) =>
@@ -215,10 +216,10 @@ function judge(answer: Answer, literal: Answer, { what, sql }: Trial, sweep: Swe
   }
 }
 
-/** Sums of parts that are added in another order differ in their last digits. */
+/** Partial sums added in a different order differ in their last digits. */
 const EPSILON = 1e-12;
 
-/** Whether cells are the same text or the same number: `-1` and `-1.0`. */
+/** Whether cells are the same string or the same number: `-1` and `-1.0`. */
 function sameRows(rows: readonly string[], expected: readonly string[]): boolean {
   const same = (cell: string, other: string | undefined): boolean => {
     if (cell === other) {
@@ -238,7 +239,7 @@ function sameRows(rows: readonly string[], expected: readonly string[]): boolean
   );
 }
 
-/** The cells of a DataRow in text. */
+/** Cells of a DataRow in text format. */
 function cellsOf(body: Buffer): string {
   const cells: string[] = [];
   for (let at = 2; at < body.length;) {
@@ -250,7 +251,7 @@ function cellsOf(body: Buffer): string {
   return cells.join('\t');
 }
 
-/** Runs a statement by the extended protocol; rows are their cells with tabs between. */
+/** Runs a statement over the extended protocol. Rows are their cells, separated by tabs. */
 async function ask(client: RawClient, sql: string, bound: readonly Form[]): Promise<Answer> {
   const types = bound.some(({ type }) => type !== 0) ? bound.map(({ type }) => type) : [];
   const values = bound.flatMap(({ value }) => [value.length, value]);
@@ -279,7 +280,7 @@ async function ask(client: RawClient, sql: string, bound: readonly Form[]): Prom
   return { rows, error: refusal === undefined ? null : (errorFields(refusal)['M'] ?? 'unknown') };
 }
 
-/** Refusals and other answers. */
+/** Refusals and different answers. */
 function findings({ refused, different }: Sweep): string[] {
   const refusals = [...refused].flatMap(([error, places]) =>
     places.map((place) => `${error} | ${place}`),
@@ -287,13 +288,13 @@ function findings({ refused, different }: Sweep): string[] {
   return [...refusals, ...different];
 }
 
-/** Those that no reason explains. */
+/** Findings without a known reason. */
 export function unexplained(sweep: Sweep): string[] {
   const known = [...OTHERWISE.map(([pattern]) => pattern), ...PENDING];
   return findings(sweep).filter((text) => !known.some((pattern) => pattern.test(text)));
 }
 
-/** Defects of the list that are none any more. */
+/** Listed defects that no longer occur. */
 function mended(sweep: Sweep): string[] {
   const found = findings(sweep);
   return PENDING.filter((pattern) => !found.some((text) => pattern.test(text))).map(String);

@@ -1,7 +1,7 @@
 /**
- * The other programs over plans that small tables do not get by themselves: scans in parts of 1 to
- * 7 rows on 1 to 7 workers, so that parts end within and at the ends of segments.
- *   npm run plans -- --plans N --seed S       N of the 28 settings, 0 for all
+ * Runs the other programs with plans that small tables do not get by default: scans in chunks of 1
+ * to 7 rows on 1 to 7 workers, so that chunks end within segments and at their ends.
+ *     npm run plans -- --plans N --seed S       N of the 28 settings, 0 for all
  */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,7 @@ const AVA = fileURLToPath(
   new URL('../../../node_modules/ava/entrypoints/cli.mjs', import.meta.url),
 );
 
-/** Each with arguments; `SEED` is replaced by the run's own. */
+/** Programs with arguments; `SEED` is replaced by the seed of the run. */
 const PROGRAMS: readonly (readonly [name: string, ...command: string[]])[] = [
   ['golden', `${BUILD}test/golden/main.js`, '--suite', 'sql', '--quiet'],
   ['operators', AVA, '--timeout=1h', `${BUILD}test/sql/time-series/*.property.test.js`],
@@ -42,7 +42,7 @@ interface Plan {
 
 const ALL: readonly Plan[] = ROWS.flatMap((rows) => WORKERS.map((workers) => ({ rows, workers })));
 
-/** So many plans, each number of rows and of workers as often as the others. */
+/** Chooses `count` plans with evenly distributed chunk sizes and worker counts. */
 function chosen(count: number): readonly Plan[] {
   if (count === 0 || count >= ALL.length) {
     return ALL;

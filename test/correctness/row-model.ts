@@ -1,19 +1,19 @@
 /**
- * The dialect's expressions, evaluated row by row by the plainest of means: nulls are values,
- * logic has two values, and NOT turns a comparison round instead of negating what came out.
+ * Evaluates expressions of the dialect row by row in the simplest way: nulls are values, logic has
+ * two values, and NOT inverts the comparison instead of negating its result.
  */
 import type { Random } from '../torture/harness.js';
 
 export type Value = number | string | null;
 export type Row = Readonly<Record<string, Value>>;
 
-/** A value of a row. */
+/** A value expression. */
 export interface Scalar {
   readonly sql: string;
   readonly of: (row: Row) => Value;
 }
 
-/** A condition and its opposite; for a null, both may be false. */
+/** A condition and its opposite; for a null both may be false. */
 interface Condition {
   readonly sql: string;
   readonly holds: (row: Row) => boolean;
@@ -47,7 +47,7 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => Value>> = {
   '%': (a, b) => (b === 0 ? null : a % b),
 };
 
-/** Whole numbers: minus zero is not one of them. */
+/** Integers: normalizes minus zero. */
 const whole = (value: Value): Value => (typeof value === 'number' ? value + 0 : value);
 
 export class RowModel {
@@ -159,7 +159,7 @@ export class RowModel {
     };
   }
 
-  /** Its bounds are sorted, and with a null it is false. */
+  /** BETWEEN sorts its bounds, and is false with a null. */
   #between(): Condition {
     const name = this.#random.pick(NUMBERS);
     const [low, high] = [this.#random.between(-5, 5), this.#random.between(-5, 5)];

@@ -1,7 +1,7 @@
 /**
- * Random SELECTs in the manner of sqllogictest's select files, with nulls and the dialect's own
- * logic, against a model that evaluates them row by row.
- *   npm run selects -- --queries N --seed S
+ * Random SELECTs like those of sqllogictest, with nulls and the dialect's logic, compared with a
+ * model that evaluates them row by row.
+ *     npm run selects -- --queries N --seed S
  */
 import { Harness } from '../torture/harness.js';
 import { difference } from './answers.js';
@@ -68,7 +68,9 @@ function plain(model: RowModel): Query {
   };
 }
 
-/** Aggregates of whole numbers, by the dialect: nulls are skipped, and a group of their own. */
+/**
+ * Aggregates of integers in the dialect: nulls are skipped as values, and form a group as a key.
+ */
 const AGGREGATES: Readonly<Record<string, (values: readonly number[]) => Cell>> = {
   count: (values) => values.length,
   sum: (values) => (values.length === 0 ? null : values.reduce((a, b) => a + b, 0)),
@@ -129,7 +131,7 @@ function distinct(model: RowModel): Query {
   };
 }
 
-/** An expression over INTs near the end of their range, and its value, however large. */
+/** An expression over INTs near the ends of their range, and its exact value. */
 interface Wide {
   readonly sql: string;
   readonly of: (row: WideRow) => bigint;
@@ -156,7 +158,7 @@ async function fillWide(): Promise<void> {
   );
 }
 
-/** A column and an operand, plus or minus a third: no more than 2^63 whatever they are. */
+/** A column plus or minus an operand, plus or minus a third: always within 2^63. */
 function wide(): Wide {
   const column = (): Wide =>
     random.pick<Wide>([
@@ -183,7 +185,7 @@ function wide(): Wide {
   return random.next() < 0.5 ? first : binary(['+', '-'], first, operand());
 }
 
-/** Filters see no INT that wrapped. */
+/** Filters must not see a wrapped INT. */
 function wideFilter(): Query {
   const [a, b] = [wide(), wide()];
   const bound = random.pick(wideRows.map((row) => b.of(row)));

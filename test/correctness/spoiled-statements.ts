@@ -1,8 +1,7 @@
 /**
- * Spoiled statements through the whole server: each is answered, soon, with rows, a word of
- * success, or an error at a place inside the text that is not the program's own; and the server
- * lives.
- *   npm run spoiled-statements -- --statements N --seed S
+ * Mutated statements through the whole server. Each must promptly return rows, a success message,
+ * or an error that is not internal and has a position inside the text; and the server must survive.
+ *     npm run spoiled-statements -- --statements N --seed S
  */
 import { setUp } from '../sql/grammar/states.js';
 import { innerWord } from '../inner-words.js';
@@ -10,9 +9,9 @@ import { generator, spoiled } from '../sql/mutations.js';
 import { Harness } from '../torture/harness.js';
 import { Refusal, Tidemark } from './databases.js';
 
-/** Spoiled statements drop tables, too. */
+/** Mutated statements may drop tables. */
 const STATEMENTS_PER_TABLES = 100;
-/** Longest time of one statement: its timeout, and what a busy machine needs to notice it. */
+/** Maximum time of a statement: its timeout, plus time for a busy machine to notice it. */
 const LIMIT_MS = 15_000;
 
 const harness = new Harness('spoiled-statements', ['statements']);

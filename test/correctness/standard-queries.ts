@@ -1,20 +1,20 @@
 /**
- * Random queries of standard SQL that mean the same here and there. What differs on purpose is
- * left out: comparisons with null (two-valued here), `/` and `%` of integers below zero, sums of
- * text, text of one character (a CHAR here), rounding of halves, casts of doubles to integers.
+ * Random standard SQL queries that mean the same in both dialects. Intentional differences are
+ * avoided: comparisons with null (two-valued here), `/` and `%` of negative integers, sums of
+ * strings, one-character strings (a CHAR here), rounding of halves, casts of doubles to integers.
  */
 import type { Random } from '../torture/harness.js';
 import { type Kind, type Relation, relationOf, type Term, WORDS } from './standard-tables.js';
 
 interface Query {
   readonly sql: string;
-  /** Whether the order of rows is part of the answer. */
+  /** Whether the row order is significant. */
   readonly ordered: boolean;
 }
 
 const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='];
 
-/** Writes queries over some tables; one generator per query keeps aliases short. */
+/** Generates queries over some tables; one generator per query keeps aliases short. */
 export class StandardQueries {
   readonly #random: Random;
   readonly #tables: readonly string[];
@@ -231,7 +231,7 @@ export class StandardQueries {
     ])();
   }
 
-  /** Sub-queries stand in WHERE alone, beside and below AND, OR and NOT. */
+  /** Sub-queries occur only in WHERE, beside and below AND, OR and NOT. */
   #where(terms: readonly Term[]): string {
     const plain = this.#chance(0.7) ? this.#predicate(terms) : undefined;
     if (!this.#chance(0.15)) {
@@ -304,7 +304,7 @@ export class StandardQueries {
     };
   }
 
-  /** For each row, what a sub-query over another table makes of it. */
+  /** A sub-query over another table, evaluated for each row. */
   #lateral(): Query {
     const [outer, inner] = [this.#table(), this.#table()];
     const column = this.#one('g', 'id', 'i');
@@ -344,7 +344,10 @@ export class StandardQueries {
     return Array.from({ length: this.#random.between(1, 3) }, () => this.#aggregate(terms));
   }
 
-  /** Keys that are columns or expressions over some, never constants: a number would be a place. */
+  /**
+   * Keys are columns or expressions over columns, never constants, because a number would be a
+   * position.
+   */
   #keys(terms: readonly Term[]): readonly Term[] {
     return Array.from({ length: this.#random.between(0, 2) }, () => {
       const column = this.#column(terms, this.#kind(), true) ?? this.#random.pick(terms);
@@ -396,7 +399,7 @@ export class StandardQueries {
     return { sql: `SELECT * FROM (${grouped}) ${this.#alias()}${above}`, ordered: false };
   }
 
-  /** A condition on what grouping sets give, where `k0` and `k1` may be null. */
+  /** A condition on the result of grouping sets, where `k0` and `k1` may be null. */
   #aboveGroups(): string {
     const one = (): string =>
       this.#random.pick([
@@ -410,7 +413,7 @@ export class StandardQueries {
     return this.#chance(0.4) ? `${one()} ${this.#one('AND', 'OR')} ${one()}` : one();
   }
 
-  /** Windows whose values have no null, one of them ordering the rows above. */
+  /** Windows over non-null values, one of which orders the rows of the outer query. */
   #orderedWindows(): Query {
     const { sql, terms, identity } = this.#table();
     const id = identity[0] ?? '';
@@ -487,7 +490,7 @@ export class StandardQueries {
     return { sql: `${branch()} ${operator} ${branch()}`, ordered: false };
   }
 
-  /** A query over a query, as a CTE or in FROM; or a scalar one among the selected. */
+  /** A nested query: as a CTE, in FROM, or as a scalar in the select list. */
   #nested(): Query {
     const { sql, terms } = this.#relation();
     const kinds = this.#kinds();
@@ -537,7 +540,7 @@ function map(term: Term, write: (sql: string) => string): Term {
   return { ...term, sql: write(term.sql) };
 }
 
-/** Every item under a name of its own, `c0`, `c1`, … */
+/** Gives each item a unique name: `c0`, `c1`, … */
 function named(terms: readonly Term[]): string {
   return terms.map(({ sql }, index) => `${sql} c${index}`).join(', ');
 }

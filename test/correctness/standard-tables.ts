@@ -1,22 +1,28 @@
-/** Tables that mean the same here and in standard SQL; few distinct values make ties common. */
+/**
+ * Tables with the same meaning in the dialect and in standard SQL. Few distinct values make ties
+ * common.
+ */
 import type { Random } from '../torture/harness.js';
 
-/** What an expression yields; arithmetic never leaves the exact range of a double. */
+/** Result type of an expression; arithmetic never leaves the exact range of a double. */
 export type Kind = 'int' | 'double' | 'text';
 
-/** Something that can be selected: a column or an expression over columns. */
+/** A selectable term: a column or an expression over columns. */
 export interface Term {
   readonly sql: string;
   readonly kind: Kind;
-  /** Nulls compare differently in the two dialects, so that they are only carried and skipped. */
+  /**
+   * Whether it may be null. Nulls compare differently in the two dialects, so they are only
+   * selected and skipped.
+   */
   readonly nullable: boolean;
 }
 
 export interface Relation {
-  /** What follows FROM. */
+  /** The FROM clause. */
   readonly sql: string;
   readonly terms: readonly Term[];
-  /** Terms whose values together name one row, for an order without ties. */
+  /** Terms that together identify a row, for an order without ties. */
   readonly identity: readonly string[];
 }
 
@@ -29,7 +35,7 @@ interface ColumnShape {
   readonly value: (random: Random, row: number) => string;
 }
 
-/** No text of one character: that literal is a CHAR here. */
+/** Strings of at least two characters or none, because a one-character literal is a CHAR here. */
 export const WORDS = ['alpha', 'beta', 'Gamma', 'delta', '', "it''s", 'ab%c', 'zz_top', 'émile'];
 
 const text = (random: Random): string => `'${random.pick(WORDS)}'`;
@@ -100,12 +106,12 @@ const COLUMNS: readonly ColumnShape[] = [
 
 interface StandardTable {
   readonly name: string;
-  /** What makes and fills it, in each dialect. */
+  /** Statements that create and fill it, in each dialect. */
   readonly ours: readonly string[];
   readonly standard: readonly string[];
 }
 
-/** Makes a table of up to 40 rows; one in ten is empty. */
+/** Creates a table of up to 40 rows; one in ten is empty. */
 export function standardTable(name: string, random: Random): StandardTable {
   const rows = random.next() < 0.1 ? 0 : random.between(1, 40);
   const lines = Array.from({ length: rows }, (_, row) => {

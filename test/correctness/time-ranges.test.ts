@@ -1,14 +1,14 @@
 /**
- * Times of different units and ranges beside each other: DATE, TIMESTAMP and TIMESTAMP_NS reach
- * differently far. Comparisons answer as a model of whole numbers does; what stores or casts a time
- * that its type does not hold is an error that names value and range.
+ * Times of different units and ranges together: DATE, TIMESTAMP and TIMESTAMP_NS have different
+ * ranges. Comparisons must match an integer model. Storing or casting a time out of range is an
+ * error that names the value and the range.
  */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec } from '../torture/client.js';
 
-/** Nanoseconds of a unit. */
+/** Nanoseconds per unit. */
 const UNITS = { DATE: 1_000_000n, TIMESTAMP: 1_000n, TIMESTAMP_NS: 1n } as const;
 type TimeType = keyof typeof UNITS;
 const TYPES = Object.keys(UNITS) as TimeType[];
@@ -16,7 +16,7 @@ const TYPES = Object.keys(UNITS) as TimeType[];
 const LIMIT = 2n ** 63n - 1n;
 const YEAR = 31_556_952n * 1_000_000_000n;
 
-/** Instants in nanoseconds: around 1970, the ends of nanoseconds, 2500, and far away. */
+/** Timestamps in nanoseconds: around 1970, the ends of the nanosecond range, 2500, and far away. */
 const INSTANTS = [
   0n,
   -1_000_000n,
@@ -39,7 +39,7 @@ const OPERATORS: Readonly<Record<string, (a: bigint, b: bigint) => boolean>> = {
   '>=': (a, b) => a >= b,
 };
 
-/** The values of a type among the instants, in its own unit. */
+/** The timestamps within the range of a type, in its unit. */
 function valuesOf(type: TimeType): readonly bigint[] {
   const unit = UNITS[type];
   const values = INSTANTS.map((instant) => instant / unit);
@@ -60,7 +60,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** The pairs of values for which an operator holds. */
+/** Pairs of values that satisfy an operator. */
 function model(left: TimeType, right: TimeType, operator: string): readonly (readonly number[])[] {
   const holds = OPERATORS[operator];
   const pairs: number[][] = [];
@@ -80,7 +80,7 @@ async function pairs(sql: string): Promise<unknown> {
 
 for (const left of TYPES) {
   for (const right of TYPES) {
-    test(`${left} beside ${right}: comparisons are those of whole numbers`, async (t) => {
+    test(`${left} and ${right} compare as integers`, async (t) => {
       for (const operator of Object.keys(OPERATORS)) {
         const expected = model(left, right, operator);
         const from = `SELECT a.id, b.id FROM ${left}_t a`;
@@ -90,7 +90,7 @@ for (const left of TYPES) {
           expected,
           operator,
         );
-        // A DATE is no key of a join with another time.
+        // A DATE cannot be a join key with another time type.
         const isRefused = operator === '=' && left !== right && [left, right].includes('DATE');
         if (!isRefused) {
           const sql = `${from} JOIN ${right}_t b ON a.t ${operator} b.t ${order}`;
@@ -112,7 +112,7 @@ for (const left of TYPES) {
   }
 }
 
-test('texts beyond the range of nanoseconds are compared in every column', async (t) => {
+test('strings beyond the nanosecond range are compared in every column', async (t) => {
   await exec(
     server,
     'CREATE TABLE ns AS (SELECT (x * 86400000000000)::timestamp_ns ts, x id ' +
@@ -138,7 +138,7 @@ test('texts beyond the range of nanoseconds are compared in every column', async
   }
 });
 
-test('a time that its type does not hold is an error and never a null', async (t) => {
+test('a time out of range of its type is an error and never null', async (t) => {
   await exec(server, 'CREATE TABLE stored (t TIMESTAMP_NS, m TIMESTAMP, d DATE)');
   await exec(server, "INSERT INTO stored VALUES ('2020-01-01', '2500-01-01', '2500-01-01')");
   const beyond =

@@ -1,17 +1,20 @@
-/** The golden cases on disk, and the lists beside them. */
+/** The golden cases on disk, and the lists that accompany them. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import type { HttpCase } from './http-runner.js';
 import { parseSqlCase, type SqlCase } from './sql-runner.js';
 
-/** Tests run from `build/`; the data stays where it is. */
+/** Tests run from `build/`, but the data stay in the source folder. */
 const FOLDER = new URL('../../../test/golden/', import.meta.url);
 
 export const SUITES = ['http', 'sql', 'decided'] as const;
 export type Suite = (typeof SUITES)[number];
 
-/** Ids decided otherwise than the peer answers, with the reason; they are not run. */
+/**
+ * Ids of cases for which a different answer than QuestDB's was decided, with the reason; they do
+ * not run.
+ */
 export function superseded(suite: 'http' | 'sql'): ReadonlyMap<string, string> {
   const list = readJson(`${suite}/superseded.json`) as Record<string, string>;
   return new Map(Object.entries(list));
@@ -24,7 +27,7 @@ export function httpCases(): readonly HttpCase[] {
   return cases.filter(({ id }) => !skipped.has(id));
 }
 
-/** Cases of ours, for what was decided in place of superseded ones. */
+/** Our cases for the decided answers. */
 export function decidedCases(): readonly HttpCase[] {
   return readJson('decided.json') as HttpCase[];
 }
@@ -39,7 +42,7 @@ export function sqlCases(): readonly SqlCase[] {
   return cases.filter(({ id }) => !skipped.has(id));
 }
 
-/** Ids of cases that do not pass yet. The list only shrinks. */
+/** Ids of cases that do not pass yet. The list may only shrink. */
 export type Pending = Readonly<Record<Suite, readonly string[]>>;
 
 export function readPending(): Pending {

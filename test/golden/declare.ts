@@ -1,6 +1,6 @@
 /**
- * One ava test per golden case. A case on the pending list is skipped, and one more test fails
- * when any of those passes: the list only shrinks.
+ * Declares one ava test per golden case. Cases on the pending list are skipped, and an extra test
+ * fails when one of them passes, so that the list only shrinks.
  */
 import test from 'ava';
 
@@ -27,11 +27,11 @@ export function declareSuite(
       t.is(problem, null, problem ?? 'the case did not run');
     });
   }
-  test(`${suite}: no pending case passes`, (t) => {
+  test(`${suite}: every pending case still fails`, (t) => {
     const passing = [...pending].filter((id) => results.get(id) === null);
     t.deepEqual(passing, [], 'npm run golden -- --update-pending takes them off the list');
   });
-  test(`${suite}: every pending id is a case`, (t) => {
+  test(`${suite}: every pending id names a case`, (t) => {
     const known = new Set(ids);
     t.deepEqual(
       [...pending].filter((id) => !known.has(id)),

@@ -1,9 +1,9 @@
 /**
- * JSON whose numbers keep their spelling: a 64-bit integer must not become a double, and an
- * integer literal is compared otherwise than a fraction.
+ * JSON that preserves the spelling of numbers: a 64-bit integer must not become a double, and
+ * integers are compared differently from fractions.
  */
 
-/** A number as it was written. */
+/** A number in its original spelling. */
 export class NumberText {
   readonly text: string;
 
@@ -62,7 +62,7 @@ export function isObject(value: Json | undefined): value is { readonly [name: st
   );
 }
 
-/** Integers exactly, other numbers within 1e-9, everything else as it is. */
+/** Compares integers exactly, other numbers within 1e-9, and everything else for equality. */
 export function sameValue(left: Json | undefined, right: Json | undefined): boolean {
   if (left instanceof NumberText && right instanceof NumberText) {
     return sameNumber(left, right);

@@ -1,4 +1,4 @@
-/** The HTTP interface where it was decided to answer otherwise than the peer. */
+/** The HTTP interface where an answer different from QuestDB's was decided. */
 import { decidedCases } from './cases.js';
 import { declareSuite } from './declare.js';
 import { runDecidedSuite } from './run.js';

@@ -1,4 +1,4 @@
-/** The HTTP interface as the peer answers it. */
+/** The HTTP interface, with the answers of QuestDB. */
 import { httpCases } from './cases.js';
 import { declareSuite } from './declare.js';
 import { runHttpSuite } from './run.js';

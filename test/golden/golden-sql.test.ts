@@ -1,4 +1,4 @@
-/** The dialect as the peer answers it. */
+/** The SQL dialect, with the answers of QuestDB. */
 import { sqlCases } from './cases.js';
 import { declareSuite } from './declare.js';
 import { runSqlSuite } from './run.js';

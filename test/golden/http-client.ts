@@ -1,4 +1,4 @@
-/** Sends one request exactly as described and reads the answer whole. */
+/** Sends one request exactly as described and reads the complete response. */
 import { Agent, type IncomingMessage, request } from 'node:http';
 
 import { noteInternalError } from '../internal-errors.js';
@@ -61,7 +61,7 @@ async function collect(incoming: IncomingMessage): Promise<Reply> {
   };
 }
 
-/** Sends one statement to /exec; an internal error is counted for the whole run. */
+/** Sends one statement to /exec; internal errors are counted for the whole run. */
 export async function execute(
   base: string,
   sql: string,
@@ -83,7 +83,7 @@ export async function execute(
 /** GET of /exec, or POST for a long statement. */
 function executeRequest(sql: string, headers: Readonly<Record<string, string>>): Exchange {
   const target = `/exec?query=${encodeURIComponent(sql.replace(/\p{Surrogate}/gu, '\ufffd'))}`;
-  // Statements longer than a request head may be go as a form.
+  // A statement longer than a request head may be is sent as a form.
   if (target.length > 60_000) {
     const body = Buffer.from(new URLSearchParams({ query: sql }).toString());
     const form = { 'Content-Type': 'application/x-www-form-urlencoded', ...headers };

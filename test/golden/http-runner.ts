@@ -1,6 +1,6 @@
 /**
- * Golden cases of the HTTP interface: a request, what must come back, what must be there after.
- * The case format is described in `README.md` beside this file.
+ * Golden cases of the HTTP interface: a request, the expected response, and the expected state
+ * afterwards. `README.md` in this folder describes the case format.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -61,15 +61,15 @@ export interface HttpCase {
 
 interface HttpServers {
   readonly open: string;
-  /** Started with `http.user=joe`, `http.password=secret`. */
+  /** URL of a server started with `http.user=joe`, `http.password=secret`. */
   readonly login: string;
 }
 
 const BOUNDARY = '----goldenCaseBoundary';
-/** Writes are visible before the answer; this leaves room for a slow machine only. */
+/** Writes are visible before the response; the time limit only allows for a slow machine. */
 const AFTER_MS = 300;
 
-/** `null` when the case holds, otherwise what is wrong. */
+/** `null` when the case passes, otherwise the problem. */
 export async function runHttpCase(servers: HttpServers, golden: HttpCase): Promise<string | null> {
   const base = golden.requires === 'auth' ? servers.login : servers.open;
   const problems: string[] = [];
@@ -161,7 +161,7 @@ function compare(expected: Expectation, reply: Reply): string[] {
   return [...problems, ...innerWords(reply), ...compareBody(expected, reply.body)];
 }
 
-/** What of the program an error speaks. */
+/** Internal details of the program that an error reveals. */
 function innerWords({ status, body }: Reply): string[] {
   const error = status < 400 ? null : /"error":"((?:[^"\\]|\\.)*)"/.exec(body.toString('utf8'));
   const word = innerWord(error?.[1] ?? '');
@@ -206,7 +206,7 @@ function compareJson(expected: Expectation, text: string): string[] {
   return sameValue(want, rest) ? [] : [difference('body', printExact(want), printExact(rest))];
 }
 
-/** Members at the dotted paths are replaced, so that only their presence is compared. */
+/** Replaces the members at the dotted paths, so that only their presence is compared. */
 function withoutPaths(document: Json, paths: readonly string[]): Json {
   return paths.reduce<Json>((rest, path) => withoutPath(rest, path.split('.')), document);
 }
@@ -261,7 +261,7 @@ function fullMatch(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern})$`, 's');
 }
 
-/** Lone low surrogates U+DC80–U+DCFF stand for bytes that are not UTF-8. */
+/** Lone low surrogates U+DC80–U+DCFF represent bytes that are not UTF-8. */
 function unescapeBytes(text: string): Buffer {
   const pieces = text.split(/(?<![\ud800-\udbff])([\udc80-\udcff])/);
   return Buffer.concat(

@@ -1,9 +1,9 @@
 /**
  * npm run golden -- [--suite http|sql|decided] [--only TEXT] [--quiet] [--groups]
- *                   [--update-pending | --init]
+ *     [--update-pending | --init]
  *
- * Runs the golden cases and prints what fails. `--update-pending` takes ids that pass off the
- * list; `--init` writes the list anew. Ends with one line: N passed, N pending, N failed.
+ * Runs the golden cases and prints the failures. `--update-pending` removes passing ids from the
+ * list; `--init` rewrites the list. Ends with one line: N passed, N pending, N failed.
  */
 import { parseArgs } from 'node:util';
 
@@ -49,7 +49,7 @@ if (internal !== undefined) {
 }
 process.exitCode = (totals.failed === 0 || values.init) && internal === undefined ? 0 : 1;
 
-/** Prints what fails; a case that passes and is still listed is a failure of the list. */
+/** Prints the failures; a passing case that is still listed is a failure of the list. */
 function report(suite: string, results: Results, listed: ReadonlySet<string>): string[] {
   const failing: string[] = [];
   const groups = new Map<string, [passed: number, all: number]>();

@@ -1,14 +1,14 @@
-/** Runs whole suites against servers started for them. */
+/** Runs complete suites against servers started for them. */
 import { decidedCases, httpCases, sqlCases } from './cases.js';
 import { type HttpCase, runHttpCase } from './http-runner.js';
 import { startTestServer } from './server.js';
 import { type SqlCase, SqlRunner } from './sql-runner.js';
 
-/** What is wrong with each case, `null` when it holds; in the order of the run. */
+/** Problem of each case, `null` when it passes, in run order. */
 export type Results = ReadonlyMap<string, string | null>;
 export type Choose = (id: string) => boolean;
 
-/** Durability is not what these cases are about. */
+/** Syncs are off, because these cases do not test durability. */
 const QUICK = ['cairo.commit.mode=nosync', 'log.level=error'];
 const LOGIN = ['http.user=joe', 'http.password=secret'];
 
@@ -50,7 +50,7 @@ export async function runSqlSuite(choose: Choose = () => true): Promise<Results>
   return results;
 }
 
-/** A broken server must not stop the run. */
+/** A crashed server must not stop the run. */
 async function caught(run: () => Promise<string | null>): Promise<string | null> {
   try {
     return await run();

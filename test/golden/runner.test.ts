@@ -1,4 +1,4 @@
-/** The runners themselves: what a case expects passes, what differs does not. */
+/** Tests of the runners: an expected answer passes, a different one fails. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -9,7 +9,7 @@ import { parseExact, printExact, sameValue } from './exact-json.js';
 import { type HttpCase, runHttpCase } from './http-runner.js';
 import { parseSqlCase, type SqlCase, SqlRunner } from './sql-runner.js';
 
-/** What the server at hand answers. */
+/** The response of the current fake server. */
 interface Script {
   answer: (query: string) => { status: number; headers: Record<string, string>; body: Buffer };
 }
@@ -50,14 +50,14 @@ async function answerWith(golden: SqlCase, body: string): Promise<string | null>
 test.serial('every SQL case accepts its own expectation', async (t) => {
   for (const golden of sqlCases()) {
     const { members } = golden;
-    // Cases whose rows are free expect a number of rows only.
+    // Cases with unspecified rows expect only a row count.
     if (!('row_count' in members || 'min_rows' in members)) {
       t.is(await answerWith(golden, printExact({ ...members })), null, golden.id);
     }
   }
 });
 
-test.serial('a difference is found', async (t) => {
+test.serial('a difference is detected', async (t) => {
   const line = JSON.stringify({
     id: 'x',
     group: 'x',
@@ -85,12 +85,12 @@ function replay(golden: HttpCase, change: (body: Buffer) => Buffer): Promise<str
   const headers = Object.entries(expected.headers ?? {}).filter(([, v]) => !v.startsWith('re:'));
   const body = change(Buffer.from(expected.body ?? ''));
   script.answer = () => ({ status: expected.status, headers: Object.fromEntries(headers), body });
-  // Without what happens before and after: only this one answer is replayed.
+  // Without the steps before and after: only this response is replayed.
   const { id, group, request, expect } = golden;
   return runHttpCase({ open: base, login: base }, { id, group, request, expect });
 }
 
-test.serial('every HTTP case with an exact body accepts it, and nothing else', async (t) => {
+test.serial('every HTTP case with an exact body accepts only that body', async (t) => {
   const plain = httpCases().filter(
     ({ expect, request }) =>
       expect.body !== undefined &&
@@ -106,7 +106,7 @@ test.serial('every HTTP case with an exact body accepts it, and nothing else', a
   }
 });
 
-test('ids are there once, and superseded ones are not run', (t) => {
+test('ids are unique, and superseded ones are not run', (t) => {
   const ids = [...httpCases(), ...decidedCases(), ...sqlCases()].map(({ id }) => id);
   t.is(new Set(ids).size, ids.length);
   const skipped = [...superseded('http').keys(), ...superseded('sql').keys()];
@@ -116,16 +116,16 @@ test('ids are there once, and superseded ones are not run', (t) => {
   );
 });
 
-/** Decided, and not there yet. */
+/** Decided but not implemented yet. */
 const UNDECIDED = new Set(['exec-errors-create-user-bob', 'exec-errors-grant-select-on-gc-t-to-u']);
 
-test('every superseded answer has a case for the one that was decided', (t) => {
+test('every superseded answer has a case for the decided answer', (t) => {
   const decided = decidedCases().flatMap(({ decides = [] }) => decides);
   t.is(new Set(decided).size, decided.length);
   t.deepEqual([...decided, ...UNDECIDED].toSorted(), [...superseded('http').keys()].toSorted());
 });
 
-test('integers are compared exactly, fractions nearly', (t) => {
+test('integers are compared exactly, fractions approximately', (t) => {
   const same = (left: string, right: string): boolean =>
     sameValue(parseExact(left), parseExact(right));
   t.true(same('9223372036854775807', '9223372036854775807'));

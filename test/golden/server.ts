@@ -1,4 +1,4 @@
-/** A server of our own for the tests: temporary root, free ports, stopped by its handle. */
+/** A server for tests: temporary root directory, free ports, stopped by its handle. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -31,9 +31,9 @@ export interface TestServer {
   /** `127.0.0.1:PORT` of the line protocol over TCP; `off` without it. */
   line(): string;
   readonly process: ChildProcess;
-  /** What it wrote to standard error so far. */
+  /** Standard error output so far. */
   log(): string;
-  /** Ends it as an operator would; resolves to the exit code. */
+  /** Stops it as an operator would; resolves to the exit code. */
   stop(): Promise<number | null>;
 }
 
@@ -41,7 +41,7 @@ export interface TestServerOptions {
   readonly root?: string;
   readonly set?: readonly string[];
   readonly args?: readonly string[];
-  /** What to run the server under, such as a tracer. */
+  /** Wrapper command for the server, such as a tracer. */
   readonly wrapper?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -52,12 +52,12 @@ const FREE_PORTS = [
   'line.tcp.net.bind.to=127.0.0.1:0',
 ];
 
-/** Settings of every server of a run, such as the size of a scan's parts: `key=value,key=value`. */
+/** Settings of every server of a run, such as the chunk size of scans: `key=value,key=value`. */
 const OF_RUN = (process.env['TIDEMARK_TEST_SET'] ?? '').split(',').filter((one) => one !== '');
 
 /**
- * What users run: the bundle. After a plain `tsc` it is older than the modules it was made of, and
- * they are run themselves.
+ * The bundle, as users run it. After a plain `tsc` the bundle is older than its modules; then the
+ * modules run directly.
  */
 export function commandFile(): string {
   const bundle = join(BUILD, 'server', 'cli.js');
@@ -100,7 +100,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   };
 }
 
-/** The log alone tells it. */
+/** Only the log contains the address. */
 function lineAddress(log: string): string {
   return /"event":"started".*"line":"([^"]+)"/.exec(log)?.[1] ?? 'off';
 }
@@ -113,7 +113,7 @@ interface RunningCli {
   readonly err: () => string;
 }
 
-/** A test that ends early leaves no server behind. */
+/** A test that ends early leaves no server running. */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) {
@@ -121,10 +121,10 @@ process.once('exit', () => {
   }
 });
 
-/** Settled when a process has ended and all it wrote was read. */
+/** Settled when a process has ended and all of its output was read. */
 const ends = new WeakMap<ChildProcess, Promise<unknown>>();
 
-/** Runs the command line as a process of its own. */
+/** Runs the command line in a separate process. */
 export function runCli(
   args: readonly string[],
   { wrapper = [], environment = {} }: Pick<TestServerOptions, 'wrapper' | 'environment'> = {},
@@ -149,8 +149,8 @@ export function runCli(
 }
 
 /**
- * What a child writes, in a file without a name: a line that was written before an answer was sent
- * is read after the answer, where a pipe delivers it when it likes.
+ * Output of a child process in an unnamed file. A line written before a response was sent is
+ * readable after the response, whereas a pipe may deliver it later.
  */
 class WrittenFile {
   readonly descriptor: number;
@@ -165,7 +165,7 @@ class WrittenFile {
     rmSync(folder, { recursive: true });
   }
 
-  /** Everything written so far. */
+  /** All output so far. */
   text(): string {
     if (this.#isOpen) {
       const rest = Buffer.allocUnsafe(fstatSync(this.descriptor).size - this.#read);
@@ -176,7 +176,7 @@ class WrittenFile {
     return this.#text;
   }
 
-  /** Reads what is left; the text stays. */
+  /** Reads the remaining output; the text remains available. */
   close(): void {
     this.text();
     this.#isOpen = false;

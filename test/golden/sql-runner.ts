@@ -1,6 +1,6 @@
 /**
- * Golden cases of the dialect: set-up statements, then one statement with its rows, its word of
- * success, or its error and position. Message texts are advice; positions are the contract.
+ * Golden cases of the dialect: setup statements, then one statement with its rows, its success
+ * message, or its error and position. Message texts are informative; positions are the contract.
  */
 import {
   isObject,
@@ -22,7 +22,7 @@ export interface SqlCase {
   readonly group: string;
   readonly setup: readonly string[];
   readonly sql: string;
-  /** The whole line, with the expectation. */
+  /** All members of the line, including the expectation. */
   readonly members: Members;
 }
 
@@ -46,17 +46,17 @@ interface Outcome {
   readonly body: Members;
 }
 
-/** Runs cases in their order; a set-up is kept while cases only read. */
+/** Runs cases in order; a setup is reused while cases only read. */
 export class SqlRunner {
   readonly #base: string;
-  /** The present set-up, `null` when the last case may have changed it. */
+  /** The current setup, `null` when the last case may have changed it. */
   #standing: readonly string[] | null = null;
 
   constructor(base: string) {
     this.#base = base;
   }
 
-  /** `null` when the case holds, otherwise what is wrong. */
+  /** `null` when the case passes, otherwise the problem. */
   async run(golden: SqlCase): Promise<string | null> {
     const problem = await this.#setUp(golden.setup);
     if (problem !== null) {
@@ -195,7 +195,7 @@ function compareDatasets(
   return `row ${at}: ${shorten(texts, 400)}`;
 }
 
-/** The same rows in any order; numbers that differ in the last digits may sort apart. */
+/** Compares rows in any order; numbers that differ in the last digits may sort differently. */
 function sameRows(want: readonly Json[], got: readonly Json[]): boolean {
   const left = [...got];
   return want.every((row) => {

@@ -1,4 +1,4 @@
-/** The table of docs/http.md, from the routes themselves; `npm run generate` writes it. */
+/** The table of docs/http.md, generated from the routes by `npm run generate`. */
 import type { StaticFile } from '../../ts/http/response/static-files.js';
 import type { Route } from '../../ts/http/route.js';
 import { createRoutes } from '../../ts/http/routes/index.js';
@@ -7,7 +7,7 @@ import { fakeServices } from './harness.js';
 
 const TABLE = /^\| Path \| Methods \| Does \|\n(?:\|.*\n)+/m;
 
-/** The document with its table as the routes of a server without settings say. */
+/** Returns the document with the routes of a server with default settings. */
 export function httpDocument(document: string): string {
   const page: StaticFile = {
     type: 'text/html',
@@ -21,7 +21,7 @@ export function httpDocument(document: string): string {
   return document.replace(TABLE, () => routeTable(routes));
 }
 
-/** One line for all routes that say the same of themselves. */
+/** One line for all routes with the same description. */
 function routeTable(routes: readonly Route[]): string {
   const lines = new Map<string, { paths: Set<string>; methods: Set<string> }>();
   for (const { about, path, methods } of routes) {

@@ -1,4 +1,4 @@
-/** Answers that come before the end of a request's body. */
+/** Responses sent before the end of a request body. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +18,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** An upload whose first part cannot be read, with `later` bytes still to come. */
+/** An upload whose first part is invalid, with `later` bytes still to come. */
 function refusedUpload(later: number): string {
   const part =
     '--b\r\nContent-Disposition: form-data; name="data"; filename="' + `${'x'.repeat(90_000)}"\r\n`;
@@ -29,7 +29,7 @@ function refusedUpload(later: number): string {
   );
 }
 
-test('a refused upload is read on while it comes: its answer is not lost', async (t) => {
+test('a refused upload is drained, so that its response is not lost', async (t) => {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   let answer = '';
@@ -57,7 +57,7 @@ test('a refused upload is read on while it comes: its answer is not lost', async
   t.regex(answer, /malformed multipart body/);
 });
 
-test('a client that stops in the middle has its answer, and the connection ends', async (t) => {
+test('a client that stops mid-upload gets its response, and the connection closes', async (t) => {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   let answer = '';

@@ -1,4 +1,4 @@
-/** Where values of rows that do not convert are said to be. */
+/** Error positions of row values that do not convert. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -26,7 +26,7 @@ async function ask(
   return (await response.json()) as { error?: string; position?: number };
 }
 
-test('they are at the statement, and where they are written for those who ask', async (t) => {
+test('positions are those of the statement, or exact on request', async (t) => {
   for (const [query, mark] of [
     ['select d + s from t', 's from'],
     ['select sum(s) from t', 's)'],
@@ -48,13 +48,13 @@ test('they are at the statement, and where they are written for those who ask', 
   }
 });
 
-test('a literal that does not convert is where it is written, for all', async (t) => {
+test('a literal that does not convert is always reported at its position', async (t) => {
   for (const more of [{}, { exactPosition: 'true' }]) {
     t.is((await ask("select d from t where d = 'abc'", more)).position, 26);
   }
 });
 
-test('the same conversion twice is one group, wherever it is written', async (t) => {
+test('equal conversions at different positions form one group', async (t) => {
   await ask("insert into t values ('2026-01-02', '7', '7', 1, 1)");
   const query =
     "select d + v, count() from t where ts = '2026-01-02' group by d + v order by d + v";

@@ -1,4 +1,4 @@
-/** /exec over a fake database: keys and their order, limits, errors, streaming, cancelling. */
+/** /exec over a fake database: keys and their order, limits, errors, streaming, cancellation. */
 import { connect } from 'node:net';
 import * as zlib from 'node:zlib';
 
@@ -21,7 +21,7 @@ async function get(query: string, init: RequestInit = {}): Promise<[number, stri
 
 const HEAD = '{"query":"rows 5","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,';
 
-test('an answer has its keys in the order clients know', async (t) => {
+test('a response has its keys in the order that clients expect', async (t) => {
   t.deepEqual(await get('query=rows+5'), [
     200,
     `${HEAD}"dataset":[[1],[2],[3],[4],[5]],"count":5}`,
@@ -57,7 +57,7 @@ for (const [limit, rows, count] of LIMITS) {
   });
 }
 
-test('count=true tells the whole, whatever the limit', async (t) => {
+test('count=true returns the total, whatever the limit', async (t) => {
   const [, body] = await get('query=rows+5&nm=true&limit=2&count=true');
   t.is(body, '{"dataset":[[1],[2]],"count":5}');
 });
@@ -93,7 +93,7 @@ for (const [cols, chosen] of COLUMNS) {
   });
 }
 
-test('a name of cols that no column has', (t) => {
+test('an unknown name in cols is refused', (t) => {
   for (const [cols, name] of [
     ['b,nothing,a', 'nothing'],
     ['x,y', 'x'],
@@ -102,32 +102,32 @@ test('a name of cols that no column has', (t) => {
   }
 });
 
-test('an unknown column of cols has no position', async (t) => {
+test('an unknown column in cols has no position', async (t) => {
   t.deepEqual(await get('query=rows+1&cols=zz'), [
     400,
     '{"query":"rows 1","error":"column not found: \'zz\'"}',
   ]);
 });
 
-test('the last of repeated parameters wins and + is a space', async (t) => {
+test('the last of repeated parameters wins, and + is a space', async (t) => {
   const [, body] = await get('query=rows+1&query=rows+2&nm=true');
   t.is(body, '{"dataset":[[1],[2]],"count":2}');
 });
 
-test('an empty query is answered as clients expect it', async (t) => {
+test('an empty query gets the response that clients expect', async (t) => {
   for (const query of ['', 'query', 'query=', 'foo=bar']) {
     const expected = '{"error":"empty query","query":"","position":"0"}';
     t.deepEqual(await get(query), [200, expected]);
   }
 });
 
-test('statements answer with their word', async (t) => {
+test('statements answer with their result keyword', async (t) => {
   t.deepEqual(await get('query=insert+3'), [200, '{"dml":"OK","inserted":3}']);
   t.deepEqual(await get('query=update+2'), [200, '{"ddl":"OK","dml":"OK","updated":2}']);
   t.deepEqual(await get('query=create'), [200, '{"ddl":"OK"}']);
 });
 
-test('errors carry the text and the position', async (t) => {
+test('errors carry the SQL text and the position', async (t) => {
   t.deepEqual(await get('query=rows+!'), [
     400,
     '{"query":"rows !","error":"unexpected token [!]","position":5}',
@@ -138,13 +138,13 @@ test('errors carry the text and the position', async (t) => {
   ]);
 });
 
-test('bytes that are not UTF-8 are refused', async (t) => {
+test('invalid UTF-8 is refused', async (t) => {
   const [status, body] = await get('query=select%20%27%FF%27');
   t.is(status, 400);
   t.regex(body, /"error":"Bad UTF8 encoding in query text","position":0\}$/);
 });
 
-test('a form body is read like the address', async (t) => {
+test('a form body is read like the URL', async (t) => {
   const body = new URLSearchParams({ query: 'rows 2', nm: 'true' });
   t.deepEqual(await get('', { method: 'POST', body }), [200, '{"dataset":[[1],[2]],"count":2}']);
   const form = new FormData();
@@ -159,7 +159,7 @@ test('other request bodies are refused', async (t) => {
   t.is(status, 415);
 });
 
-test('many rows stream whole, also compressed', async (t) => {
+test('many rows are streamed completely, also compressed', async (t) => {
   for (const encoding of ['identity', 'gzip', 'br']) {
     const response = await fetch(`${harness.url}/exec?query=rows+5000&nm=true`, {
       headers: { 'Accept-Encoding': encoding },
@@ -171,7 +171,7 @@ test('many rows stream whole, also compressed', async (t) => {
   }
 });
 
-test('zstd is for those who ask for it alone, where Node has it', async (t) => {
+test('zstd is used only when requested exclusively and supported by Node', async (t) => {
   const { zstdDecompressSync } = zlib as { zstdDecompressSync?: (bytes: Buffer) => Buffer };
   const answer = await sendRaw(
     harness.port,
@@ -185,7 +185,7 @@ test('zstd is for those who ask for it alone, where Node has it', async (t) => {
   t.is((JSON.parse(plain.toString()) as { count: number }).count, 5000);
 });
 
-test('answers with rows say how long a connection is kept', async (t) => {
+test('responses with rows announce the keep-alive timeout', async (t) => {
   const kept = await startHarness({
     set: ['http.keep-alive.timeout=7s', 'http.keep-alive.max=11'],
   });
@@ -194,14 +194,14 @@ test('answers with rows say how long a connection is kept', async (t) => {
   await kept.server.close();
 });
 
-test('a statement with a NUL is refused at its place', async (t) => {
+test('a statement with a NUL is refused at its position', async (t) => {
   t.deepEqual(await get('query=rows+1%00'), [
     400,
     '{"query":"rows 1\\u0000","error":"a statement cannot contain a NUL character","position":6}',
   ]);
 });
 
-test('connections are closed where they are not to be kept', async (t) => {
+test('connections are closed when keep-alive is off', async (t) => {
   const closing = await startHarness({ set: ['http.server.keep.alive=false'] });
   for (const target of ['/exec?query=rows+1', '/exec?query=rows+5000', '/nowhere']) {
     const answer = await sendRaw(closing.port, `GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
@@ -211,7 +211,7 @@ test('connections are closed where they are not to be kept', async (t) => {
   await closing.server.close();
 });
 
-test('a short answer is compressed when that gains something', async (t) => {
+test('a short response is compressed when that saves bytes', async (t) => {
   for (const [rows, coding] of [
     [3, null],
     [900, 'gzip'],
@@ -224,12 +224,12 @@ test('a short answer is compressed when that gains something', async (t) => {
   }
 });
 
-test('a statement whose tables moved is prepared again, once', async (t) => {
+test('a statement whose tables changed is prepared again, once', async (t) => {
   const [status] = await get('query=replan');
   t.is(status, 200);
 });
 
-test('an error after the first rows ends the text and cuts the body', async (t) => {
+test('an error after the first rows completes the JSON and cuts the body', async (t) => {
   const answer = await sendRaw(
     harness.port,
     'GET /exec?query=breaks+9999&nm=true HTTP/1.1\r\nHost: localhost\r\n\r\n',
@@ -239,7 +239,7 @@ test('an error after the first rows ends the text and cuts the body', async (t) 
   t.false(answer.endsWith('0\r\n\r\n'));
 });
 
-test.serial('a client that goes away cancels what it waits for', async (t) => {
+test.serial('a disconnected client cancels its statement', async (t) => {
   const before = harness.database.journal.cancelled;
   const socket = connect(harness.port, '127.0.0.1');
   socket.write('GET /exec?query=wait HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -250,7 +250,7 @@ test.serial('a client that goes away cancels what it waits for', async (t) => {
   t.is(journal.cancelled, before + 1);
 });
 
-test('HEAD runs nothing', async (t) => {
+test('HEAD executes nothing', async (t) => {
   const before = harness.database.journal.executed.length;
   const response = await fetch(`${harness.url}/exec?query=insert+1`, { method: 'HEAD' });
   t.is(response.status, 200);
@@ -258,7 +258,7 @@ test('HEAD runs nothing', async (t) => {
   t.false(harness.database.journal.executed.slice(before).includes('insert 1'));
 });
 
-test('requests sent together are answered in order', async (t) => {
+test('pipelined requests are answered in order', async (t) => {
   const one = (n: number, more: string): string =>
     `GET /exec?query=rows+${n}&nm=true HTTP/1.1\r\nHost: localhost\r\n${more}\r\n`;
   const answer = await sendRaw(harness.port, one(1, '') + one(2, 'Connection: close\r\n'));
@@ -268,7 +268,7 @@ test('requests sent together are answered in order', async (t) => {
   );
 });
 
-test('a body that came with its head is read, whatever its client expects', async (t) => {
+test('a body sent with its head is read, despite an Expect header', async (t) => {
   const body = 'query=rows+1&nm=true';
   const answer = await sendRaw(
     harness.port,
@@ -280,7 +280,7 @@ test('a body that came with its head is read, whatever its client expects', asyn
 });
 
 for (const name of ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session']) {
-  test(`${name} is on or off`, async (t) => {
+  test(`${name} is true or false`, async (t) => {
     for (const value of ['yes', '2', 'tru', 'true,true']) {
       const response = await fetch(`${harness.url}/exec?query=rows+1&${name}=${value}`);
       t.is(response.status, 400);

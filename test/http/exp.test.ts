@@ -1,4 +1,4 @@
-/** /exp over a fake database: limits, file names, parameters and their refusals. */
+/** /exp over a fake database: limits, file names, parameters and refusals. */
 import test from 'ava';
 
 import { type Harness, startHarness } from './harness.js';
@@ -43,7 +43,7 @@ for (const [limit, rows] of LIMITS) {
   });
 }
 
-test('a file has a name and a type', async (t) => {
+test('an export has a file name and a content type', async (t) => {
   const response = await get('query=rows+1');
   t.is(response.headers.get('content-type'), 'text/csv; charset=utf-8');
   t.regex(
@@ -53,7 +53,7 @@ test('a file has a name and a type', async (t) => {
   t.is(await response.text(), '"x"\r\n1\r\n');
 });
 
-test('a name cannot leave its header', async (t) => {
+test('a file name cannot break out of its header', async (t) => {
   const response = await get(`query=rows+1&filename=${encodeURIComponent('a"b\r\nX: y/é')}`);
   t.is(
     response.headers.get('content-disposition'),
@@ -114,7 +114,7 @@ for (const [query, error] of REFUSALS) {
   });
 }
 
-test('refuses what is not a query', async (t) => {
+test('refuses everything but a query', async (t) => {
   const refusals = [
     ['', 'No query text'],
     ['insert 1', '/exp endpoint only accepts SELECT'],
@@ -128,7 +128,7 @@ test('refuses what is not a query', async (t) => {
   t.false(harness.database.journal.executed.includes('insert 1'));
 });
 
-test('a read-only server exports CSV alone', async (t) => {
+test('a read-only server exports only CSV', async (t) => {
   const guarded = await startHarness({ set: ['http.security.readonly=true'] });
   const get = async (format: string): Promise<[number, string]> => {
     const response = await fetch(`${guarded.url}/exp?query=rows+1&fmt=${format}`);

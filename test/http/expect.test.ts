@@ -1,6 +1,6 @@
 /**
- * Clients that hold their body back until they receive `100 Continue` (`Expect: 100-continue`): it
- * is sent when the body is read, and an answer that needs no body is the only one.
+ * Clients that wait for `100 Continue` before they send a body (`Expect: 100-continue`). It is sent
+ * when the body is read; a response that needs no body is sent alone.
  */
 import { once } from 'node:events';
 import { connect } from 'node:tls';
@@ -18,7 +18,7 @@ const LOGIN = 'Authorization: Basic ' + Buffer.from('ann:secret').toString('base
 const WRONG = 'Authorization: Basic ' + Buffer.from('ann:guess').toString('base64');
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 const LINE = 'held x=1i 1700000000000000000\n';
-/** More than any body may have. */
+/** Larger than any allowed body. */
 const ENDLESS = 'Content-Length: 900000000000000';
 
 const ROUTES = createRoutes(fakeServices({}, fakeDatabase())).flatMap(({ path, methods, access }) =>
@@ -48,7 +48,7 @@ interface Request {
   readonly headers?: readonly string[];
 }
 
-/** The head of a request with a body that is held back. */
+/** Head of a request whose body is not sent yet. */
 function head({ method = 'POST', path = '/write', headers = [] }: Request): Buffer {
   const all = headers.some((line) => /^(?:content-length|transfer-encoding)/i.test(line))
     ? headers
@@ -73,7 +73,7 @@ async function open(t: ExecutionContext, at = server): Promise<Repeater> {
   return new Repeater(socket);
 }
 
-/** It is sent, and the answer follows; the connection goes on. */
+/** 100 Continue is sent, the response follows, and the connection stays open. */
 async function assertContinued(
   t: ExecutionContext,
   client: Repeater,
@@ -85,7 +85,7 @@ async function assertContinued(
   t.regex(answer, /^Connection: keep-alive\r$/m);
 }
 
-/** The only answer, which ends the connection although no body came. */
+/** The refusal is the only response, and closes the connection without a body. */
 async function assertRefused(
   t: ExecutionContext,
   request: Request,
@@ -101,7 +101,7 @@ async function assertRefused(
   t.is(await client.answer(), null, `${what}: nothing follows`);
 }
 
-test('lines are asked for, and answered, again and again on a connection', async (t) => {
+test('ILP bodies get 100 Continue and a response, repeatedly on one connection', async (t) => {
   for (const at of [server, encrypted]) {
     const client = await open(t, at);
     for (const path of ['/write', '/api/v2/write', '/write']) {
@@ -111,7 +111,7 @@ test('lines are asked for, and answered, again and again on a connection', async
   }
 });
 
-test('a connection that the engine answers receives it as any other', async (t) => {
+test('a handed-off connection gets 100 Continue like any other', async (t) => {
   const client = await open(t);
   const headers = [LOGIN];
   await handOff(client, server, () => get('SELECT 1', { headers }), {
@@ -120,7 +120,7 @@ test('a connection that the engine answers receives it as any other', async (t) 
   await assertContinued(t, client);
 });
 
-test('chunks, long bodies, and bodies that do not wait', async (t) => {
+test('chunked bodies, long bodies, and bodies sent without waiting', async (t) => {
   const rows = LINE.repeat(100_000);
   const many = Buffer.from(rows);
   const client = await open(t);
@@ -148,14 +148,14 @@ test('chunks, long bodies, and bodies that do not wait', async (t) => {
   t.regex((refused === CONTINUE ? await client.answer() : refused) ?? '', /^HTTP\/1\.1 401 /);
 });
 
-test('a refusal before the body is the only answer, on every route with a body', async (t) => {
+test('a refusal before the body is the only response, on every route with a body', async (t) => {
   t.true(ROUTES.length > 10);
-  // All at once: each connection waits for a while for the body that does not come.
+  // Concurrently, because each connection waits a while for the missing body.
   const refusals = [
     ...ROUTES.filter(({ access }) => access === 'data').map(({ path, method }) =>
       assertRefused(t, { method, path }, 401),
     ),
-    // Too many wrong logins make an address wait.
+    // Too many failed logins throttle an address.
     assertRefused(t, { headers: [WRONG] }, 401),
     assertRefused(t, { headers: [WRONG] }, 401, encrypted),
     assertRefused(t, { path: '/nothing', headers: [LOGIN] }, 404),
@@ -169,7 +169,7 @@ test('a refusal before the body is the only answer, on every route with a body',
   await Promise.all(refusals);
 });
 
-test('a route that reads its body asks for it, and any other answers at once', async (t) => {
+test('routes that read a body send 100 Continue, others respond immediately', async (t) => {
   for (const { path, method } of ROUTES) {
     const client = await open(t);
     const first = (await client.ask(head({ method, path, headers: [LOGIN] }))) ?? '';
@@ -182,13 +182,13 @@ test('a route that reads its body asks for it, and any other answers at once', a
   }
 });
 
-test('what else a client expects is refused', async (t) => {
+test('other expectations are refused', async (t) => {
   for (const expects of ['200-ok', '100-continued', 'tea']) {
     await assertRefused(t, { headers: [LOGIN, `Expect: ${expects}`] }, 417);
   }
 });
 
-test('without a body there is nothing to wait for', async (t) => {
+test('without a body the client need not wait', async (t) => {
   const client = await open(t);
   for (let count = 0; count < 2; count += 1) {
     const asked = await client.ask(
@@ -200,7 +200,7 @@ test('without a body there is nothing to wait for', async (t) => {
   t.deepEqual(await run(server, 'SELECT 1', { Authorization: LOGIN.slice(15) }), [[1]]);
 });
 
-test('bodies of files and statements are asked for', async (t) => {
+test('bodies of files and statements get 100 Continue', async (t) => {
   const form = 'Content-Type: application/x-www-form-urlencoded';
   const client = await open(t);
   const cases = [

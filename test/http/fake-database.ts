@@ -1,6 +1,6 @@
 /**
- * A database that answers `rows N` with N rows of one LONG column in chunks, and some words with
- * errors; for tests of heads, limits and order, where no engine is needed.
+ * A database that answers `rows N` with N rows of one LONG column in chunks, and some keywords with
+ * errors. For tests of heads, limits and order that need no engine.
  */
 import {
   type Chunk,
@@ -33,13 +33,13 @@ interface Journal {
   executed: string[];
   cancelled: number;
   closed: number;
-  /** Texts bound. */
+  /** Prepared SQL texts. */
   prepared: string[];
-  /** What each was given: its limit, and what of that was over. */
+  /** Time limit of each prepare, and the time already elapsed. */
   bounds: Record<'timeoutMs' | 'elapsedMs', number | undefined>[];
-  /** The catalog moved once already. */
+  /** Whether the catalog has changed once already. */
   moved: boolean;
-  /** What statements say when asked. */
+  /** Result of the statements' currency check. */
   current: boolean;
 }
 
@@ -47,7 +47,7 @@ export interface FakeDatabase extends Database {
   readonly journal: Journal;
 }
 
-/** The fake's syntax tree is the text itself. */
+/** The fake's syntax tree is the SQL text itself. */
 export function fakeParse(text: string): Parsed {
   const at = text.indexOf('!');
   if (at >= 0) {

@@ -1,4 +1,4 @@
-/** Formulas in exported files: kept as they are, or made texts where that is asked for. */
+/** Formulas in exported files: unchanged, or converted to text on request. */
 import test from 'ava';
 
 import { FormulaGuard } from '../../ts/http/response/formula-guard.js';
@@ -16,7 +16,7 @@ const LINES: readonly (readonly [string, string])[] = [
   [',,\r\n', ',,\r\n'],
 ];
 
-test('texts that begin like formulas, wherever the file is cut', (t) => {
+test('formula-like strings are guarded, wherever the file is split', (t) => {
   const bytes = Buffer.from(LINES.map(([given]) => given).join(''));
   const expected = LINES.map(([, made]) => made).join('');
   for (let piece = 1; piece <= bytes.length; piece += 1) {
@@ -29,12 +29,12 @@ test('texts that begin like formulas, wherever the file is cut', (t) => {
   }
 });
 
-test('a tab that separates is no beginning, and without a header there are texts only', (t) => {
+test('a tab delimiter is not a formula, and a file without header has only strings', (t) => {
   const guard = new FormulaGuard([true, false], '\t', false);
   t.is(guard.guard(Buffer.from('=a\t=b\r\n\t\r\n')).toString(), "'=a\t=b\r\n\t\r\n");
 });
 
-test('exports are what was stored, or guarded', async (t) => {
+test('exports are as stored, or guarded', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const values = ["'=1+1'", "'@x'", "'plain'", 'null', "'a''=b'"];

@@ -1,4 +1,4 @@
-/** Who gets in: hosts, pages of other sites, logins, methods, paths, broken requests. */
+/** Access to the server: hosts, cross-site pages, logins, methods, paths, malformed requests. */
 import test from 'ava';
 
 import { type Harness, sendRaw, startHarness } from './harness.js';
@@ -71,7 +71,7 @@ const FOREIGN: readonly Lines[] = [
 ];
 
 for (const [method, target] of DATA_ROUTES) {
-  test(`${method} ${target} is closed to pages of other sites`, async (t) => {
+  test(`${method} ${target} refuses cross-site requests`, async (t) => {
     for (const lines of FOREIGN) {
       t.is(await status(target, ['Host: localhost:9000', ...lines], method), 403, lines.join());
     }
@@ -79,7 +79,7 @@ for (const [method, target] of DATA_ROUTES) {
   });
 }
 
-test('pages of this server and listed origins get in', async (t) => {
+test('pages of this server and listed origins are accepted', async (t) => {
   const own: readonly Lines[] = [
     ['Origin: http://localhost:9000', 'Sec-Fetch-Site: same-origin'],
     ['Sec-Fetch-Site: none'],
@@ -91,7 +91,7 @@ test('pages of this server and listed origins get in', async (t) => {
   }
 });
 
-test('a listed origin gets its preflight answered, others do not', async (t) => {
+test('only a listed origin gets its preflight answered', async (t) => {
   const preflight = (origin: string): Promise<Response> =>
     fetch(`${harness.url}/exec`, { method: 'OPTIONS', headers: { Origin: origin } });
   const listed = await preflight('https://ok.example');
@@ -102,7 +102,7 @@ test('a listed origin gets its preflight answered, others do not', async (t) => 
   t.is(other.headers.get('access-control-allow-origin'), null);
 });
 
-test('data answers carry the security headers', async (t) => {
+test('data responses carry the security headers', async (t) => {
   const { headers } = await fetch(`${harness.url}/exec?query=rows+1`);
   t.is(headers.get('x-content-type-options'), 'nosniff');
   t.is(headers.get('referrer-policy'), 'no-referrer');
@@ -127,7 +127,7 @@ test('methods and paths', async (t) => {
   t.is(response.headers.get('allow'), 'GET, POST, HEAD, OPTIONS');
 });
 
-test('a program gets a challenge, a browser does not', async (t) => {
+test('a program gets a challenge, a browser gets none', async (t) => {
   const challenge = async (...lines: string[]): Promise<boolean> => {
     const head = ['GET /exec HTTP/1.1', 'Host: localhost', 'Connection: close', ...lines];
     return /^WWW-Authenticate: Basic /im.test(
@@ -139,7 +139,7 @@ test('a program gets a challenge, a browser does not', async (t) => {
   t.false(await challenge('Sec-Fetch-Mode: cors', 'Sec-Fetch-Site: same-origin'));
 });
 
-test('guessing is slowed down, for the guessed name only', async (t) => {
+test('guessing is throttled, for the guessed name only', async (t) => {
   const guarded = await startHarness({ set: ['http.user=joe', 'http.password=secret'] });
   const attempt = (user: string, password: string): Promise<number> => {
     const basic = btoa(`${user}:${password}`);
@@ -158,7 +158,7 @@ test('guessing is slowed down, for the guessed name only', async (t) => {
   await guarded.server.close();
 });
 
-test('a login is asked for before the method, not before the path', async (t) => {
+test('the login is checked before the method, after the path', async (t) => {
   const { port } = login;
   const good = 'Authorization: Basic am9lOnNlY3JldA==';
   const host = 'Host: any.example';
@@ -192,14 +192,14 @@ const BROKEN: readonly (readonly [status: number, head: string])[] = [
   [400, 'nonsense\r\n\r\n'],
 ];
 for (const [index, [expected, head]] of BROKEN.entries()) {
-  test(`broken request ${index} is answered ${expected}, once`, async (t) => {
+  test(`malformed request ${index} is answered ${expected}, once`, async (t) => {
     const answer = await sendRaw(harness.port, head);
     t.is(Number(answer.slice(9, 12)), expected);
     t.is(answer.split('HTTP/1.1 ').length, 2);
   });
 }
 
-test('a method nobody knows is named, a tunnel refused', async (t) => {
+test('an unknown method is reported, CONNECT is refused', async (t) => {
   for (const method of ['FOO', 'get', 'M-SEARCH!']) {
     const answer = await sendRaw(
       harness.port,
@@ -236,7 +236,7 @@ test('preferences are versioned', async (t) => {
   }
 });
 
-test('preferences cannot be changed where that is switched off', async (t) => {
+test('preferences cannot be changed when that is disabled', async (t) => {
   for (const key of ['http.settings.readonly', 'http.security.readonly']) {
     const guarded = await startHarness({ set: [`${key}=true`] });
     const body = '{"instance_name":"x"}';
@@ -252,7 +252,7 @@ test('preferences cannot be changed where that is switched off', async (t) => {
   }
 });
 
-test('a failure of the line protocol is told in its own form', async (t) => {
+test('a line protocol failure is reported in its own format', async (t) => {
   for (const path of ['/write', '/api/v2/write']) {
     const response = await fetch(harness.url + path, { method: 'POST', body: 'm,a=b c=1i' });
     t.is(response.status, 500);
@@ -263,7 +263,7 @@ test('a failure of the line protocol is told in its own form', async (t) => {
   }
 });
 
-test('small answers', async (t) => {
+test('short responses', async (t) => {
   const text = async (target: string): Promise<string> =>
     await (await fetch(harness.url + target)).text();
   t.is(await text('/chk?j=there'), 'Exists\r\n');

@@ -1,7 +1,4 @@
-/**
- * Clients over HTTP that keep what they are handed off for themselves, leave in the middle, or are
- * no longer allowed in.
- */
+/** HTTP clients that hold handed-off connections, disconnect half-way, or lose their access. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -32,7 +29,7 @@ async function client(t: ExecutionContext, of: TestServer): Promise<Repeater> {
   return one;
 }
 
-/** Takes minutes where its numbers are those of all rows. */
+/** Takes minutes when it joins all rows. */
 const cross = (x: number, y: number): Buffer =>
   get(`SELECT sum(a.x * b.x) FROM big a CROSS JOIN big b WHERE a.x <= ${x} AND b.x <= ${y}`);
 const endless = (): Buffer => cross(1_000_000, 1_000_000);
@@ -42,7 +39,7 @@ async function running(of: TestServer): Promise<number> {
   return rows.filter(([query]) => String(query).includes('CROSS')).length;
 }
 
-/** A client whose query runs for long; handed off, unless the handoff ended right now. */
+/** A client with a long-running query; handed off, unless the handoff just ended. */
 async function busy(t: ExecutionContext, of = server): Promise<Repeater> {
   const one = await client(t, of);
   let x = 0;
@@ -66,7 +63,7 @@ const LEAVES: Readonly<Record<string, (one: Repeater) => void>> = {
 };
 
 for (const [name, leave] of Object.entries(LEAVES)) {
-  test.serial(`the query of a client that leaves is stopped: ${name}`, async (t) => {
+  test.serial(`the query of a disconnected client is cancelled: ${name}`, async (t) => {
     leave(await busy(t));
     const began = Date.now();
     await until(async () => (await running(server)) === 0, 'the query has ended');
@@ -74,7 +71,7 @@ for (const [name, leave] of Object.entries(LEAVES)) {
   });
 }
 
-test.serial('queries that take long keep no one else from answers', async (t) => {
+test.serial('long queries do not block other clients', async (t) => {
   const others = await Promise.all(Array.from({ length: 8 }, () => client(t, server)));
   for (const one of others) {
     await handOff(one, server, () => get('SELECT 1'));
@@ -87,30 +84,33 @@ test.serial('queries that take long keep no one else from answers', async (t) =>
   }
 });
 
-test.serial('a client that takes no answers fills no memory, and gets all of them', async (t) => {
-  const one = await client(t, server);
-  const rows = get('SELECT * FROM big LIMIT 2000');
-  await handOff(one, server, () => rows);
-  one.socket.pause();
-  const memory = async (): Promise<number> => {
-    const metrics = await (await fetch(`${server.url}/metrics`)).text();
-    return Number(/^\w*resident_bytes (\d+)/m.exec(metrics)?.[1] ?? Number.NaN) / 2 ** 20;
-  };
-  const before = await memory();
-  const count = 4_000;
-  one.send(...Array.from({ length: count }, () => rows));
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
-  t.true((await memory()) - before < 60, 'what is not taken is not made');
-  one.socket.resume();
-  for (let at = 0; at < count; at += 1) {
-    if (!(await one.answer())?.endsWith('"count":2000}')) {
-      t.fail(`answer ${at}`);
-      return;
+test.serial(
+  'a client that stops reading uses no memory, and later gets all responses',
+  async (t) => {
+    const one = await client(t, server);
+    const rows = get('SELECT * FROM big LIMIT 2000');
+    await handOff(one, server, () => rows);
+    one.socket.pause();
+    const memory = async (): Promise<number> => {
+      const metrics = await (await fetch(`${server.url}/metrics`)).text();
+      return Number(/^\w*resident_bytes (\d+)/m.exec(metrics)?.[1] ?? Number.NaN) / 2 ** 20;
+    };
+    const before = await memory();
+    const count = 4_000;
+    one.send(...Array.from({ length: count }, () => rows));
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    t.true((await memory()) - before < 60, 'what is not taken is not made');
+    one.socket.resume();
+    for (let at = 0; at < count; at += 1) {
+      if (!(await one.answer())?.endsWith('"count":2000}')) {
+        t.fail(`answer ${at}`);
+        return;
+      }
     }
-  }
-});
+  },
+);
 
-test.serial('a connection that idles is closed, one that is busy is not', async (t) => {
+test.serial('an idle connection is closed, a busy one is not', async (t) => {
   const quick = await startTestServer({
     set: ['metrics.enabled=true', 'http.net.connection.timeout=1500ms'],
   });
@@ -127,7 +127,7 @@ test.serial('a connection that idles is closed, one that is busy is not', async 
   t.true(Date.now() - began > 1_000);
 });
 
-test.serial('a request that never ends is not waited for', async (t) => {
+test.serial('an incomplete request times out', async (t) => {
   const quick = await startTestServer({
     set: ['metrics.enabled=true', 'http.header.timeout=1s'],
   });
@@ -139,28 +139,31 @@ test.serial('a request that never ends is not waited for', async (t) => {
   t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 408/);
 });
 
-test.serial('a server that stops answers what runs, and closes what idles', async (t) => {
-  const own = await startTestServer({ set: ['metrics.enabled=true'] });
-  await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(4000))');
-  const idle = await client(t, own);
-  await handOff(idle, own, () => get('SELECT 1'));
-  const one = await client(t, own);
-  let x = 0;
-  const quick = (most: number): Buffer =>
-    get(
-      'SELECT sum(a.x * b.x * c.x) FROM big a CROSS JOIN big b CROSS JOIN long_sequence(20) c ' +
-        `WHERE a.x <= ${most}`,
-    );
-  await handOff(one, own, () => quick((x = (x + 1) % 3)));
-  await handOff(idle, own, () => get('SELECT 1'));
-  one.send(quick(4_000));
-  const stopped = own.stop();
-  t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 (?:200|503|4\d\d) /);
-  t.is(await idle.answer(), null);
-  t.is(await stopped, 0);
-});
+test.serial(
+  'a stopping server completes running requests, and closes idle connections',
+  async (t) => {
+    const own = await startTestServer({ set: ['metrics.enabled=true'] });
+    await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(4000))');
+    const idle = await client(t, own);
+    await handOff(idle, own, () => get('SELECT 1'));
+    const one = await client(t, own);
+    let x = 0;
+    const quick = (most: number): Buffer =>
+      get(
+        'SELECT sum(a.x * b.x * c.x) FROM big a CROSS JOIN big b CROSS JOIN long_sequence(20) c ' +
+          `WHERE a.x <= ${most}`,
+      );
+    await handOff(one, own, () => quick((x = (x + 1) % 3)));
+    await handOff(idle, own, () => get('SELECT 1'));
+    one.send(quick(4_000));
+    const stopped = own.stop();
+    t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 (?:200|503|4\d\d) /);
+    t.is(await idle.answer(), null);
+    t.is(await stopped, 0);
+  },
+);
 
-test.serial('a long query of a server that stops is ended', async (t) => {
+test.serial('a stopping server cancels a long query', async (t) => {
   const own = await startTestServer({ set: ['metrics.enabled=true'] });
   await run(own, 'CREATE TABLE big AS (SELECT x FROM long_sequence(1000000))');
   const one = await busy(t, own);
@@ -175,7 +178,7 @@ test.serial('a long query of a server that stops is ended', async (t) => {
 const basic = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 
-test.serial('a right, a password, a user that is taken holds for the next request', async (t) => {
+test.serial('a revoked right, password or user takes effect at the next request', async (t) => {
   const acl = await startTestServer({ set: ['acl.enabled=true', 'metrics.enabled=true'] });
   t.teardown(() => acl.stop());
   const admin = { authorization: basic('admin', 'quest') };
@@ -208,7 +211,7 @@ test.serial('a right, a password, a user that is taken holds for the next reques
     await run(acl, gives, admin);
     t.regex((await one.ask(ask())) ?? '', /^HTTP\/1\.1 200 OK/, gives);
   }
-  // Who sends other credentials is someone else.
+  // A request with different credentials belongs to a different user.
   await handOff(one, acl, ask, admin);
   const other = get('SELECT a FROM secrets WHERE a > 5', {
     headers: [`Authorization: ${basic('ada', 'wrong')}`],
@@ -217,7 +220,7 @@ test.serial('a right, a password, a user that is taken holds for the next reques
   t.regex((await one.ask(get('SELECT a FROM secrets WHERE a > 5'))) ?? '', /^HTTP\/1\.1 401 /);
 });
 
-test.serial('logins that run out are not handed off', async (t) => {
+test.serial('logins that expire are not handed off', async (t) => {
   const acl = await startTestServer({ set: ['acl.enabled=true', 'metrics.enabled=true'] });
   t.teardown(() => acl.stop());
   const admin = { authorization: basic('admin', 'quest') };
@@ -264,7 +267,7 @@ test.serial('encrypted connections are not handed off', async (t) => {
   agent.destroy();
 });
 
-test.serial('headers of all kinds are answered as they are', async (t) => {
+test.serial('unusual headers get the same responses', async (t) => {
   const kinds: readonly (readonly string[])[] = [
     ['X-Long: '.padEnd(6_000, 'x')],
     ['X-Long: '.padEnd(20_000, 'x')],

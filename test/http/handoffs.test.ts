@@ -1,6 +1,6 @@
 /**
- * Connections over HTTP that the engine answers by itself: the same bytes as without, and whatever
- * else a client sends as without.
+ * HTTP connections handed off to the engine: responses are byte-identical to those without
+ * handoffs, and so is everything else.
  */
 import test from 'ava';
 
@@ -47,7 +47,7 @@ const TABLES = [
 interface Case {
   readonly texts: readonly string[];
   readonly options?: RequestOptions;
-  /** Answers that only the server gives. */
+  /** Whether only the server answers it. */
   readonly isKept?: true;
 }
 
@@ -143,7 +143,7 @@ for (const { texts, options, isKept } of CASES) {
   });
 }
 
-test.serial('large answers are compressed where the client takes that', async (t) => {
+test.serial('large responses are compressed when the client accepts that', async (t) => {
   const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
   t.teardown(() => {
     a.close();
@@ -159,7 +159,7 @@ test.serial('large answers are compressed where the client takes that', async (t
   }
 });
 
-/** Numbers by chance. */
+/** Random numbers. */
 class Dice {
   #state: number;
 
@@ -206,12 +206,12 @@ const OTHERS: readonly ((rng: Dice) => Buffer)[] = [
   (rng) => get(`SELECT amount FROM trades WHERE symbol = ${rng.one(VALUES)}`),
   (rng) => get(`SELECT * FROM trades WHERE amount < ${rng.below(20_000)}`),
 ];
-/** They end the connection. */
+/** Requests that close the connection. */
 const LAST: readonly (() => Buffer)[] = [
   () => get('SELECT 1', { headers: ['Connection: close'] }),
   () => get('SELECT 1', { line: 'GET /exec?query={} HTTP/1.0' }),
 ];
-/** The answer to these overtakes those that are due. */
+/** The responses to these overtake pending ones. */
 const MALFORMED: readonly (() => Buffer)[] = [
   () => Buffer.from('GET /exec?query=1 1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'),
   () => Buffer.from('NONSENSE\r\n\r\n'),
@@ -220,7 +220,7 @@ const MALFORMED: readonly (() => Buffer)[] = [
 const good = (rng: Dice): Buffer =>
   get(`SELECT symbol, price FROM trades WHERE amount = ${rng.below(30_000)}`);
 
-/** What a client may send at once, and how many answers that has at most. */
+/** A pipelined batch, with the maximum number of responses. */
 function batch(rng: Dice): Buffer[] {
   const requests = Array.from({ length: 1 + rng.below(5) }, () =>
     rng.chance(0.6) ? good(rng) : rng.one(OTHERS)(rng),
@@ -229,7 +229,7 @@ function batch(rng: Dice): Buffer[] {
   return last === 0 ? [rng.one(MALFORMED)()] : last < 3 ? [...requests, rng.one(LAST)()] : requests;
 }
 
-test.serial('whatever else comes between is answered as without handoffs', async (t) => {
+test.serial('interleaved requests get the same responses as without handoffs', async (t) => {
   const rng = new Dice(suiteSeed());
   const open = (): Promise<Repeater[]> =>
     Promise.all([handingOff, plain].map((server) => Repeater.open(server)));
@@ -243,7 +243,7 @@ test.serial('whatever else comes between is answered as without handoffs', async
   for (let round = 0; round < 600; round += 1) {
     const [a, b] = clients as [Repeater, Repeater];
     if (round % 5 === 0) {
-      // However seldom a handoff was worth it before, there is one now.
+      // Enough requests for a handoff, even after unprofitable ones.
       for (const client of clients) {
         for (let times = 0; times < 68; times += 1) {
           await client.ask(good(rng));
@@ -257,7 +257,7 @@ test.serial('whatever else comes between is answered as without handoffs', async
     for (let at = 0; at < requests.length && expected.at(-1) !== null; at += 1) {
       expected.push(await b.answer());
     }
-    // The socket may bring them in any pieces.
+    // The socket may deliver the bytes in any fragments.
     const cut = rng.below(bytes.length + 1);
     a.send(bytes.subarray(0, cut));
     if (rng.chance(0.5)) {
@@ -279,7 +279,7 @@ test.serial('whatever else comes between is answered as without handoffs', async
   t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many');
 });
 
-test.serial('thousands of times there and back', async (t) => {
+test.serial('a connection is handed off and back thousands of times', async (t) => {
   const one = await Repeater.open(handingOff);
   t.teardown(() => {
     one.close();
@@ -290,7 +290,8 @@ test.serial('thousands of times there and back', async (t) => {
   const row = /"dataset":\[\[(\d+)\]\]/;
   const rounds = 2_000;
   for (let round = 0; round < rounds; round += 1) {
-    // Not worth it below sixteen answers. The one that is not alike comes back with what follows.
+    // A handoff pays off from sixteen responses. The dissimilar request is handed back with the
+    // requests after it.
     const numbers = Array.from({ length: 20 }, (_, at) => 1 + ((round + at) % 10));
     const other = get(`SELECT ${round}`, { headers: ['X-Other: 1'] });
     one.send(...numbers.map(query), other, query(7));
@@ -299,7 +300,7 @@ test.serial('thousands of times there and back', async (t) => {
     }
     t.is(row.exec((await one.answer()) ?? '')?.[1], String(round));
     t.is(row.exec((await one.answer()) ?? '')?.[1], '7');
-    // What is not alike has to be forgotten.
+    // Repeats the usual request, so that the dissimilar one is forgotten.
     await one.ask(query(1));
     await one.ask(query(2));
   }
@@ -307,7 +308,7 @@ test.serial('thousands of times there and back', async (t) => {
   t.true(answered > rounds * 10, `the engine answered ${answered}`);
 });
 
-test.serial('a table that changes gives its new rows and columns', async (t) => {
+test.serial('a changed table shows its new rows and columns', async (t) => {
   const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
   t.teardown(() => {
     a.close();
@@ -346,7 +347,7 @@ test.serial('a table that changes gives its new rows and columns', async (t) => 
   }
 });
 
-test.serial('who looks at what runs sees the text', async (t) => {
+test.serial('query_activity() shows the SQL of a handed-off query', async (t) => {
   const one = await Repeater.open(handingOff);
   t.teardown(() => {
     one.close();
@@ -361,13 +362,13 @@ test.serial('who looks at what runs sees the text', async (t) => {
   }
 });
 
-/** Takes long where its numbers are those of all rows. */
+/** Slow when it joins all rows. */
 const cross = (x: number, y: number, headers: readonly string[] = []): Buffer =>
   get(`SELECT sum(a.x * b.x) FROM big a CROSS JOIN big b WHERE a.x <= ${x} AND b.x <= ${y}`, {
     headers,
   });
 
-test.serial('its time is limited, and it does not run twice', async (t) => {
+test.serial('a handed-off query has a timeout and does not run twice', async (t) => {
   await run(handingOff, 'CREATE TABLE IF NOT EXISTS big AS (SELECT x FROM long_sequence(1000000))');
   const one = await Repeater.open(handingOff);
   t.teardown(() => {
@@ -383,7 +384,7 @@ test.serial('its time is limited, and it does not run twice', async (t) => {
   t.is(await handedOff(handingOff), before + 1);
 });
 
-test.serial('a query is cancelled by its number', async (t) => {
+test.serial('a query is cancelled by its id', async (t) => {
   const one = await Repeater.open(handingOff);
   t.teardown(() => {
     one.close();

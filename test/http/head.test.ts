@@ -1,4 +1,4 @@
-/** HEAD tells of an answer what GET would, and leaves its body out. */
+/** HEAD returns the headers of GET without the body. */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ for (const [target, more] of [
   test(`HEAD ${target} ${more.trim()}`, async (t) => {
     const [got, body] = await ask('GET', target, more);
     const [head, nothing] = await ask('HEAD', target, more);
-    // What is counted meanwhile may have a digit more.
+    // Counters may gain a digit meanwhile.
     const lasting = (text: string): string =>
       target === '/metrics' ? text.replace(/^Content-Length: \d+/m, 'Content-Length') : text;
     t.is(lasting(head), lasting(got));
@@ -62,7 +62,7 @@ test('HEAD of a route without GET is refused', async (t) => {
   );
 });
 
-test('HEAD of rows tells their type and runs nothing', async (t) => {
+test('HEAD of a query returns the content type and executes nothing', async (t) => {
   const before = harness.database.journal.executed.length;
   for (const [target, type] of [
     ['/exec?query=rows+1', 'application/json'],

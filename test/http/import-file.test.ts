@@ -1,4 +1,4 @@
-/** Parquet files on their way into the import directory, and out of it. */
+/** Parquet files uploaded into the import directory, and their removal. */
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ async function send(body: Uint8Array): Promise<string> {
   return ((await response.json()) as { file: string }).file;
 }
 
-test.serial('a file gets a name of ours and is taken away by it', async (t) => {
+test.serial('an uploaded file gets a generated name and is deleted by it', async (t) => {
   const bytes = new Uint8Array(300_000).map((_, index) => index % 251);
   const file = await send(bytes);
   t.regex(file, /^upload\/[0-9a-f]{32}\.parquet$/);
@@ -39,7 +39,7 @@ test.serial('a file gets a name of ours and is taken away by it', async (t) => {
   t.deepEqual(await stored(), []);
 });
 
-test.serial('names that are not ours are refused', async (t) => {
+test.serial('names that were not generated are refused', async (t) => {
   await writeFile(join(importRoot, 'other.parquet'), 'kept');
   for (const file of ['other.parquet', 'upload/../other.parquet', '/etc/passwd', '']) {
     const query = new URLSearchParams({ file }).toString();
@@ -48,7 +48,7 @@ test.serial('names that are not ours are refused', async (t) => {
   t.is(await readFile(join(importRoot, 'other.parquet'), 'utf8'), 'kept');
 });
 
-/** An upload whose client goes away in the middle, `afterMs` after it began. */
+/** An upload whose client disconnects half-way, `afterMs` milliseconds after the start. */
 async function breakOff(afterMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     const socket = connect(harness.port, '127.0.0.1', () => {
@@ -57,7 +57,7 @@ async function breakOff(afterMs: number): Promise<void> {
         () => setTimeout(() => socket.destroy(), afterMs),
       );
     });
-    // The server may be the first to go.
+    // The server may close first.
     socket
       .on('error', () => undefined)
       .once('close', () => {
@@ -66,19 +66,19 @@ async function breakOff(afterMs: number): Promise<void> {
   });
 }
 
-test.serial('of files that break off nothing stays', async (t) => {
+test.serial('aborted uploads leave no files', async (t) => {
   for (let round = 0; round < 10; round += 1) {
     await Promise.all(Array.from({ length: 60 }, (_, index) => breakOff((index * 37) % 13)));
     await sleep(300);
   }
-  // The server learns of it a moment later; the next upload waits for nothing of it.
+  // The server notices a moment later; the next upload is not delayed by it.
   const file = await send(new Uint8Array([1]));
   await sleep(500);
   await until(async () => (await stored()).length === 1, 'the files that broke off are gone');
   t.deepEqual(await stored(), [file.slice('upload/'.length)]);
 });
 
-test.serial('what was left behind goes after a day', async (t) => {
+test.serial('abandoned uploads are deleted after a day', async (t) => {
   const left = await send(new Uint8Array([1]));
   const yesterday = Date.now() / 1000 - 25 * 3600;
   await utimes(join(importRoot, left), yesterday, yesterday);
@@ -88,7 +88,7 @@ test.serial('what was left behind goes after a day', async (t) => {
   t.true(names.includes(fresh));
 });
 
-test.serial('a read-only server takes none', async (t) => {
+test.serial('a read-only server accepts no upload', async (t) => {
   const readOnly = await startHarness({ importRoot, set: ['http.security.readonly=true'] });
   const response = await fetch(`${readOnly.url}/api/v1/import/file`, { method: 'POST', body: 'x' });
   t.is(response.status, 403);

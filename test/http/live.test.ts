@@ -1,4 +1,4 @@
-/** Answers that are kept up to date: what is sent, for whom, how much, and how it ends. */
+/** Continuously updated answers: their content, recipients, limits and end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test, { type ExecutionContext } from 'ava';
@@ -11,7 +11,7 @@ interface LiveEvent {
   readonly data: Record<string, unknown>;
 }
 
-/** One stream, read as it arrives. */
+/** A stream that is read as it arrives. */
 class Stream {
   readonly events: LiveEvent[] = [];
   readonly status: number;
@@ -85,7 +85,7 @@ async function exec(server: TestServer, query: string, login?: string): Promise<
 
 const FAST = 250;
 
-test('an answer is sent at once, and again only when it differs', async (t) => {
+test('an answer is sent immediately, and again only when it differs', async (t) => {
   const server = await start(t);
   await exec(server, 'CREATE TABLE t (ts TIMESTAMP, x LONG) TIMESTAMP(ts)');
   const stream = await Stream.open(t, server, [
@@ -106,7 +106,7 @@ test('an answer is sent at once, and again only when it differs', async (t) => {
   t.deepEqual(stream.of('rows')[1]?.['dataset'], [['9007199254740993']]);
 });
 
-test('many rows arrive whole; too many are refused, and the others go on', async (t) => {
+test('many rows arrive complete; too many are refused, and other queries continue', async (t) => {
   const server = await start(t, 'live.max.answer.size=1M');
   const stream = await Stream.open(t, server, [
     { name: 'many', query: 'SELECT x FROM long_sequence(100000)', everyMs: FAST },
@@ -117,7 +117,7 @@ test('many rows arrive whole; too many are refused, and the others go on', async
   t.regex(String(stream.of('more')[0]?.['error']), /larger than live\.max\.answer\.size, 1048576/);
 });
 
-test('what fails is reported once, and answered when it can be', async (t) => {
+test('a failure is reported once, and an answer follows when possible', async (t) => {
   const server = await start(t);
   const queries = [{ name: 'rows', query: 'SELECT count() FROM later', everyMs: FAST }];
   const stream = await Stream.open(t, server, queries);
@@ -131,14 +131,14 @@ test('what fails is reported once, and answered when it can be', async (t) => {
   t.true('error' in (stream.of('rows')[2] ?? {}));
 });
 
-test('equal queries of one user run once for all streams, whoever of them leaves', async (t) => {
+test('equal queries of one user run once for all streams, even as streams close', async (t) => {
   const server = await start(t);
   const queries = [{ name: 'r', query: 'SELECT rnd_long() v', everyMs: FAST }];
   const values = (stream: Stream): string[] =>
     stream.of('r').map(({ dataset }) => JSON.stringify(dataset));
   const first = await Stream.open(t, server, queries);
   await first.until(() => values(first).length >= 2);
-  // The same under another name: what differs is added for each stream.
+  // The same query under a different name: per-stream fields are added separately.
   const second = await Stream.open(t, server, [{ ...queries[0], name: 'r' }]);
   await second.until(() => values(second).length >= 3);
   await first.until(() => values(first).includes(values(second)[2] ?? ''));
@@ -146,7 +146,7 @@ test('equal queries of one user run once for all streams, whoever of them leaves
     values(second).filter((value) => !values(first).includes(value)),
     [],
   );
-  // The query ran in the session of the first.
+  // The query ran in the session of the first stream.
   first.close();
   const seen = values(second).length;
   await second.until(() => values(second).length >= seen + 3);
@@ -159,7 +159,7 @@ test('equal queries of one user run once for all streams, whoever of them leaves
   );
 });
 
-test('who comes later has the answer at once, a large one as well', async (t) => {
+test('a later stream gets the cached answer immediately, also a large one', async (t) => {
   const server = await start(t);
   const rarely = 3_600_000;
   const queries = [
@@ -178,7 +178,7 @@ test('who comes later has the answer at once, a large one as well', async (t) =>
   t.true(all(first), 'the same answer is not sent twice');
 });
 
-test('nothing but queries runs, and what is asked for wrongly is refused', async (t) => {
+test('only queries run, and malformed requests are refused', async (t) => {
   const server = await start(t);
   await exec(server, 'CREATE TABLE kept (x INT)');
   const stream = await Stream.open(t, server, [
@@ -209,7 +209,7 @@ test('nothing but queries runs, and what is asked for wrongly is refused', async
   }
 });
 
-test('rights count at each answer; a login that ends ends the stream', async (t) => {
+test('rights are checked at each answer; an expired login ends the stream', async (t) => {
   const server = await start(t, 'acl.enabled=true', 'acl.admin.password=secret');
   const admin = 'admin:secret';
   for (const statement of [

@@ -1,4 +1,4 @@
-/** A cookie in place of credentials: for pages of this server, for as long as it was promised. */
+/** A session cookie in place of credentials: valid for pages of this server, for a limited time. */
 import test from 'ava';
 
 import { LoginSessions } from '../../ts/auth/login-sessions.js';
@@ -28,7 +28,7 @@ async function openSession(): Promise<string> {
   return (cookie ?? '').split(';')[0] ?? '';
 }
 
-test('a login with session=true gets a cookie that only HTTP of this site carries', async (t) => {
+test('a login with session=true gets an HttpOnly, SameSite cookie', async (t) => {
   const { status, cookie } = await exec('&session=true', BASIC);
   t.is(status, 200);
   t.regex(
@@ -40,7 +40,7 @@ test('a login with session=true gets a cookie that only HTTP of this site carrie
   t.is((await exec('&session=true', {}, open)).cookie, null);
 });
 
-test('the cookie opens the data to pages of this server alone', async (t) => {
+test('only pages of this server can use the cookie', async (t) => {
   const Cookie = `theme=dark; ${await openSession()}`;
   const code = async (headers: Record<string, string>): Promise<number> =>
     (await exec('', { Cookie, ...headers })).status;
@@ -64,7 +64,7 @@ test('session=false ends the session', async (t) => {
   t.is((await exec('', headers)).status, 401);
 });
 
-test('a session ends when it lies idle, and when it is old', (t) => {
+test('a session ends after an idle timeout and a maximum age', (t) => {
   let now = 0;
   const sessions = new LoginSessions(() => now);
   const idle = sessions.open({ kind: 'known', identity: { name: 'idle', kind: 'user' } });

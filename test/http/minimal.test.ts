@@ -1,4 +1,4 @@
-/** Health and figures on a port of their own, behind the same login. */
+/** Health and metrics on a separate port with the same login. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
@@ -14,7 +14,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-test('every path answers, /metrics with figures, nothing without the login', async (t) => {
+test('every path responds, /metrics with figures; nothing without the login', async (t) => {
   const port = await freePort();
   const server = await startTestServer({
     set: [

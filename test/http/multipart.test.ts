@@ -1,4 +1,4 @@
-/** Parts of an upload: bytes as sent, whole or not at all. */
+/** Upload parts: unmodified bytes, complete or not at all. */
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -13,7 +13,7 @@ interface Seen {
 }
 
 let server: Server;
-/** Resolves when the request at hand was read, or broke off. */
+/** Resolves when the current request was read or aborted. */
 let seen: Promise<Seen>;
 let skipFirst = false;
 
@@ -49,7 +49,7 @@ test.before(async () => {
         response.end('done');
       });
   });
-  // A slow machine takes longer between two uploads than an idle connection lives.
+  // On a slow machine the pause between two uploads exceeds the idle timeout.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -77,7 +77,7 @@ async function upload(body: Buffer, headers: Record<string, string> = {}): Promi
   return await waiting;
 }
 
-test.serial('parts come in their order, byte for byte', async (t) => {
+test.serial('parts arrive in order, byte for byte', async (t) => {
   const large = Buffer.alloc(3_000_000, 'abc\r\n--x');
   const result = await upload(
     Buffer.concat([
@@ -101,7 +101,7 @@ test.serial('parts come in their order, byte for byte', async (t) => {
   t.is(result.parts[2]?.bytes.length, 0);
 });
 
-test.serial('a part nobody reads does not hold up the next', async (t) => {
+test.serial('an unread part does not block the next', async (t) => {
   skipFirst = true;
   const large = Buffer.alloc(3_000_000, 'x');
   const result = await upload(Buffer.concat([part('a', large, 'a'), part('b', 'kept', 'b'), END]));
@@ -110,12 +110,12 @@ test.serial('a part nobody reads does not hold up the next', async (t) => {
   t.is(result.parts[1]?.bytes.toString(), 'kept');
 });
 
-test.serial('a body without its last boundary is an error', async (t) => {
+test.serial('a body without its final boundary is an error', async (t) => {
   const result = await upload(part('data', 'a,b\n1,2\n', 'x.csv'));
   t.regex(result.error?.message ?? '', /malformed multipart body/);
 });
 
-test.serial('a connection that breaks off is an error', async (t) => {
+test.serial('an aborted connection is an error', async (t) => {
   const waiting = seen;
   const socket = connect(port(), '127.0.0.1');
   socket.write(
@@ -135,7 +135,7 @@ test.serial('too many parts are an error', async (t) => {
   t.true((await upload(Buffer.concat(nine))).error instanceof Error);
 });
 
-test.serial('a compressed body is inflated, a bomb is not', async (t) => {
+test.serial('a compressed body is inflated, a compression bomb is refused', async (t) => {
   const headers = { 'Content-Encoding': 'gzip' };
   const body = Buffer.concat([part('data', 'a,b\n', 'x'), END]);
   const plain = await upload(gzipSync(body), headers);
@@ -147,7 +147,7 @@ test.serial('a compressed body is inflated, a bomb is not', async (t) => {
   t.regex(other.error?.message ?? '', /unsupported content encoding/);
 });
 
-test('what is not multipart is told so', (t) => {
+test('other content types are refused as non-multipart', (t) => {
   const problem = multipartProblem;
   t.is(problem('text/csv'), 'Non-multipart POST not supported');
   t.is(problem('multipart/form-data; boundary=x'), null);

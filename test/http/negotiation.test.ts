@@ -1,4 +1,4 @@
-/** Which coding an answer gets. */
+/** Content coding of a response. */
 import test from 'ava';
 
 import { chooseCoding } from '../../ts/http/request/negotiation.js';

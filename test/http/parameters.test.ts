@@ -1,4 +1,4 @@
-/** Names and values of addresses and forms: what is read, and what is no UTF-8. */
+/** Names and values of URLs and forms: decoding, and invalid UTF-8. */
 import test from 'ava';
 
 import { Parameters } from '../../ts/http/request/parameters.js';
@@ -36,7 +36,7 @@ for (const [encoded, text, isInvalid] of [
   });
 }
 
-test('short and long texts are read alike', (t) => {
+test('short and long strings are decoded alike', (t) => {
   const random = randomFrom(suiteSeed());
   const pieces = ['a', '+', '%20', '%2B', '%C3%A4', '%F0%9F%99%82', '%FF', '%C3', '%zz', '\u00e4'];
   const long = 'x'.repeat(10_000);

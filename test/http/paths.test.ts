@@ -1,4 +1,4 @@
-/** Paths that are configured, and what belongs together when the console moves. */
+/** Configured paths, and paths that follow the console. */
 import test from 'ava';
 
 import { loadConfig } from '../../ts/config/index.js';
@@ -18,7 +18,7 @@ const FILES = new Map([
   ['/index.html', PAGE],
 ]);
 
-test('by default everything is at the root', (t) => {
+test('by default all paths are at the root', (t) => {
   t.deepEqual(httpPaths(loadConfig()), {
     base: '',
     execute: '/exec',
@@ -39,7 +39,7 @@ test('by default everything is at the root', (t) => {
   });
 });
 
-test('what is not set follows the console, but for the line protocol', async (t) => {
+test('unset paths follow the console path, except for the line protocol', async (t) => {
   const { url, server } = await startHarness({
     set: ['http.context.web.console=/db/', 'http.context.export=/files'],
     files: FILES,
@@ -70,7 +70,7 @@ test('what is not set follows the console, but for the line protocol', async (t)
   await server.close();
 });
 
-test('a path is taken to the letter, and never as a URL', async (t) => {
+test('a path is matched literally, and never parsed as a URL', async (t) => {
   const { port, server } = await startHarness();
   const expected = {
     '/ping': 204,
@@ -93,7 +93,7 @@ test('a path is taken to the letter, and never as a URL', async (t) => {
 });
 
 for (const path of ['exec', '', '/a b', '/a?b', '/:x', '/(.*)', '/../x', '/a/./b', '/%41']) {
-  test(`'${path}' is no path`, (t) => {
+  test(`'${path}' is not a valid path`, (t) => {
     const set = [`http.context.execute=${path}`];
     t.throws(() => loadConfig({ set }), { message: /http\.context\.execute.*expected a path/ });
   });

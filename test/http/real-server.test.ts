@@ -1,4 +1,4 @@
-/** What only a real server shows: sockets that close, stall, or carry many requests. */
+/** Behaviour that only a real server shows: sockets that close, stall, or carry many requests. */
 import { readFileSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { until } from '../until.js';
 
 const WAIT_MS = 60_000;
 const MEGABYTE = 1024 * 1024;
-/** Rows enough for days: such a statement ends because it was stopped. */
+/** Enough rows for days, so that the statement ends only by cancellation. */
 const ENDLESS =
   'from long_sequence(1000000) a cross join long_sequence(1000000) b where a.x * b.x % 7 = 3';
 
@@ -39,7 +39,7 @@ async function validate(query: string, more = ''): Promise<readonly [number, unk
   return [response.status, await response.json()];
 }
 
-test.serial('dates that do not exist are refused before a statement runs', async (t) => {
+test.serial('nonexistent dates are refused before a statement runs', async (t) => {
   await exec('create table dated (v int, ts timestamp) timestamp(ts) partition by day');
   for (const date of ['2024-13-45', '2024-02-30', '2023-02-29', '2024-04-31', '2024-01-01T25']) {
     for (const [before, after] of [
@@ -66,7 +66,7 @@ test.serial('dates that do not exist are refused before a statement runs', async
   }
 });
 
-test.serial('constants of no value are refused before a statement runs', async (t) => {
+test.serial('invalid constants are refused before a statement runs', async (t) => {
   await exec('create table priced (price double, n int, ts timestamp) timestamp(ts)');
   for (const [before, constant, after] of [
     ['select * from priced where price = ', "'abc'", ''],
@@ -101,7 +101,7 @@ function request(path: string, query: string, headers = ''): string {
   return `GET ${target} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;
 }
 
-/** Whether a statement that contains `mark` runs now. */
+/** Whether a statement that contains `mark` is running. */
 async function isRunning(mark: string): Promise<boolean> {
   const rows = await exec('select query from query_activity()');
   return rows.some(([text]) => String(text).includes(mark) && !String(text).includes('activity'));
@@ -112,7 +112,7 @@ function residentBytes(): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
-/** Reads until the answers so far satisfy `isEnough`, or the connection ends. */
+/** Reads until the responses satisfy `isEnough`, or the connection ends. */
 async function collect(socket: Socket, isEnough: (text: string) => boolean): Promise<string> {
   let text = '';
   const timer = setTimeout(() => socket.destroy(), WAIT_MS);
@@ -126,7 +126,7 @@ async function collect(socket: Socket, isEnough: (text: string) => boolean): Pro
   return text;
 }
 
-test.serial('a closed socket stops its SELECT', async (t) => {
+test.serial('a closed socket cancels its SELECT', async (t) => {
   const socket = await connect();
   socket.write(request('/exec', `select count() as gone ${ENDLESS}`));
   await until(() => isRunning('as gone'), 'it runs');
@@ -135,7 +135,7 @@ test.serial('a closed socket stops its SELECT', async (t) => {
   t.pass();
 });
 
-test.serial('a closed socket stops its INSERT … SELECT, which leaves nothing', async (t) => {
+test.serial('a closed socket cancels its INSERT … SELECT, which leaves no rows', async (t) => {
   await exec('create table filled (x long)');
   const socket = await connect();
   socket.write(request('/exec', `insert into filled select a.x ${ENDLESS}`));
@@ -147,7 +147,7 @@ test.serial('a closed socket stops its INSERT … SELECT, which leaves nothing',
   t.deepEqual(await exec('select x from filled'), [[1]]);
 });
 
-test.serial('snapshots() shows what a running query still reads', async (t) => {
+test.serial('snapshots() shows the snapshot that a running query holds', async (t) => {
   await exec('create table read (x long)');
   const socket = await connect();
   socket.write(request('/exec', `select count() as reads ${ENDLESS}`));
@@ -161,28 +161,25 @@ test.serial('snapshots() shows what a running query still reads', async (t) => {
   await until(async () => (await exec('select epoch from snapshots()')).length === 1, 'gone');
 });
 
-test.serial(
-  'Statement-Timeout ends what takes longer; what is no time counts as absent',
-  async (t) => {
-    const ask = async (path: string, query: string, time: string): Promise<[number, string]> => {
-      const headers = { 'Statement-Timeout': time };
-      const target = `${server.url}${path}?query=${encodeURIComponent(query)}`;
-      const response = await fetch(target, { headers });
-      return [response.status, await response.text()];
-    };
-    for (const path of ['/exec', '/exp']) {
-      const [status, text] = await ask(path, `select count() ${ENDLESS}`, '100');
-      t.is(status, 400, path);
-      t.regex(text, /"error":"timeout, query aborted[^"]*"/, path);
-      for (const time of ['', '0', '-1', 'soon', '1e3', '9'.repeat(30)]) {
-        t.is((await ask(path, 'select 1', time))[0], 200, `${path} ${time}`);
-      }
+test.serial('Statement-Timeout limits a statement; an invalid value is ignored', async (t) => {
+  const ask = async (path: string, query: string, time: string): Promise<[number, string]> => {
+    const headers = { 'Statement-Timeout': time };
+    const target = `${server.url}${path}?query=${encodeURIComponent(query)}`;
+    const response = await fetch(target, { headers });
+    return [response.status, await response.text()];
+  };
+  for (const path of ['/exec', '/exp']) {
+    const [status, text] = await ask(path, `select count() ${ENDLESS}`, '100');
+    t.is(status, 400, path);
+    t.regex(text, /"error":"timeout, query aborted[^"]*"/, path);
+    for (const time of ['', '0', '-1', 'soon', '1e3', '9'.repeat(30)]) {
+      t.is((await ask(path, 'select 1', time))[0], 200, `${path} ${time}`);
     }
-  },
-);
+  }
+});
 
 for (const path of ['/exec', '/exp']) {
-  test.serial(`${path} waits for a slow reader instead of filling memory`, async (t) => {
+  test.serial(`${path} pauses for a slow reader, and memory does not grow`, async (t) => {
     if (process.platform !== 'linux') {
       t.pass('memory is read from /proc');
       return;
@@ -202,7 +199,7 @@ for (const path of ['/exec', '/exp']) {
   });
 }
 
-test.serial('an import that is cut leaves no trace', async (t) => {
+test.serial('an aborted import leaves no trace', async (t) => {
   const socket = await connect();
   const lines = Array.from({ length: 20_000 }, (_, i) => `${i},name ${i}\n`).join('');
   socket.write(
@@ -220,7 +217,7 @@ test.serial('an import that is cut leaves no trace', async (t) => {
   t.deepEqual(await exec('select a from half'), [[1]]);
 });
 
-test.serial('requests sent together are answered in their order', async (t) => {
+test.serial('pipelined requests are answered in order', async (t) => {
   const socket = await connect();
   const numbers = [1, 2, 3, 4, 5];
   socket.write(numbers.map((number) => request('/exec', `select ${number} n`)).join(''));
@@ -260,7 +257,7 @@ test.serial(
   },
 );
 
-test('a query that comes again sees what was committed since', async (t) => {
+test('a repeated query sees later commits', async (t) => {
   await exec('create table again (x int, ts timestamp) timestamp(ts) partition by day');
   const count = 'select count() from again';
   const all = 'select * from again';
@@ -285,7 +282,7 @@ test('a query that comes again sees what was committed since', async (t) => {
   }
 });
 
-test('a sequence of times goes on from batch to batch, and starts anew', async (t) => {
+test('timestamp_sequence continues across batches, and restarts with each query', async (t) => {
   const query =
     'select count_distinct(ts), max(ts) from ' +
     '(select timestamp_sequence(0, 1000) ts from long_sequence(200000))';
@@ -294,14 +291,14 @@ test('a sequence of times goes on from batch to batch, and starts anew', async (
   }
 });
 
-test('GROUP BY over no rows is no row, whatever the keys', async (t) => {
+test('GROUP BY over no rows returns no row, whatever the keys', async (t) => {
   await exec('create table nothing (a varchar, b long, c double)');
   for (const keys of ['a', 'b', 'a, b', 'a, b, c', "concat(a, 'x'), b % 3"]) {
     t.deepEqual(await exec(`select ${keys}, count() from nothing group by ${keys}`), [], keys);
   }
 });
 
-test('a join, a sort and a sub-query run again from the plan they had', async (t) => {
+test('a join, a sort and a sub-query run again from the cached plan', async (t) => {
   await exec('create table twice (k symbol, v int, ts timestamp) timestamp(ts)');
   const rows = "('a', 1, 0), ('b', 2, 1), ('a', 3, 2), ('c', null, 3)";
   await exec(`insert into twice values ${rows}`);

@@ -1,6 +1,6 @@
 /**
- * «Add a route» of docs/contributing.md, done literally in a copy of the server, called, and
- * undone; and the table of docs/http.md, which the routes themselves fill.
+ * Applies «Add a route» of docs/contributing.md literally to a copy of the server, calls the route,
+ * and undoes it. Also checks the table of docs/http.md, which is generated from the routes.
  */
 import {
   cpSync,
@@ -27,10 +27,10 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const DOCUMENT = readFileSync(join(root, 'docs', 'http.md'), 'utf8');
 
 interface Recipe {
-  /** Where its file goes, and what it holds. */
+  /** Path and contents of the new file. */
   readonly file: string;
   readonly code: string;
-  /** The line of the list. */
+  /** The new line of the list. */
   readonly line: string;
 }
 
@@ -42,11 +42,11 @@ function readRecipe(): Recipe {
   return { file, code, line };
 }
 
-/** A copy of what is built, beside it, where packages and the addon are found. */
+/** A copy of the build output beside the original, where packages and the addon are found. */
 function copyServer(): string {
   const copy = mkdtempSync(join(root, 'build', 'recipe-'));
   cpSync(join(root, 'build', 'ts'), join(copy, 'ts'), { recursive: true });
-  // The fakes that the tests share lie beside them: no list of them to keep.
+  // The tests' shared fakes are in the same folders, so all of it is copied.
   for (const directory of ['test', join('test', 'http')]) {
     mkdirSync(join(copy, directory));
     for (const name of readdirSync(join(root, 'build', directory))) {
@@ -67,7 +67,7 @@ async function start(copy: string, options: HarnessOptions = {}): Promise<Harnes
   return await module.startHarness(options);
 }
 
-test('a route is added as the recipe says, and taken away again', async (t) => {
+test('a route is added as the recipe says, and removed again', async (t) => {
   const { file, code, line } = readRecipe();
   let copy = copyServer();
   t.teardown(() => {
@@ -120,6 +120,6 @@ test('a route is added as the recipe says, and taken away again', async (t) => {
   await without.server.close();
 });
 
-test('the table of docs/http.md is that of the routes', (t) => {
+test('the table in docs/http.md matches the routes', (t) => {
   t.is(httpDocument(DOCUMENT), DOCUMENT, 'run npm run generate');
 });

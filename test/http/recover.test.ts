@@ -1,4 +1,4 @@
-/** A damaged table comes back by SQL without its damaged parts, on real files. */
+/** A damaged table is recovered by SQL without its damaged segments, on real files. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ async function exec(server: TestServer, query: string): Promise<Answer> {
   return (await response.json()) as Answer;
 }
 
-test('RECOVER TABLE tells what is lost, and gives it up with SKIP', async (t) => {
+test('RECOVER TABLE reports the damage, and drops it with SKIP', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-recover-'));
   let server = await startTestServer({ root });
   try {
@@ -28,7 +28,7 @@ test('RECOVER TABLE tells what is lost, and gives it up with SKIP', async (t) =>
     t.deepEqual(await exec(server, 'recover table t'), { ddl: 'OK' });
     await server.stop();
     const segment = await spoil(root);
-    // The start reads everything and finds it; otherwise the first query would.
+    // Opening verifies everything and finds the damage; otherwise the first query would.
     server = await startTestServer({ root, set: ['cairo.verify=open'] });
     const refused = await exec(server, "insert into t values (1, '1970-01-09')");
     t.regex(refused.error ?? '', /table 't' is damaged and takes no writes/);
@@ -50,7 +50,7 @@ test('RECOVER TABLE tells what is lost, and gives it up with SKIP', async (t) =>
   }
 });
 
-test('RECOVER TABLE names a table that does not exist', async (t) => {
+test('RECOVER TABLE refuses a table that does not exist', async (t) => {
   const server = await startTestServer();
   try {
     const answer = await exec(server, 'recover table nowhere skip');

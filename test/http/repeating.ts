@@ -1,10 +1,10 @@
-/** Clients of HTTP that repeat themselves, over sockets that they read byte by byte. */
+/** HTTP clients that repeat requests, over raw sockets. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 
-/** Two servers that are alike, but that only the first one hands off connections. */
+/** Two equal servers, of which only the first hands off connections. */
 export async function startBoth(...set: string[]): Promise<[TestServer, TestServer]> {
   const all = [...set, 'metrics.enabled=true'];
   return await Promise.all([
@@ -13,7 +13,7 @@ export async function startBoth(...set: string[]): Promise<[TestServer, TestServ
   ]);
 }
 
-/** Runs a statement on a connection of its own. */
+/** Runs a statement on a separate connection. */
 export async function run(
   { url }: TestServer,
   query: string,
@@ -31,7 +31,7 @@ export async function run(
   return dataset;
 }
 
-/** Statements that handoffs have executed. */
+/** Number of statements that handoffs have executed. */
 export async function handedOff(
   { url }: TestServer,
   headers: Readonly<Record<string, string>> = {},
@@ -46,7 +46,7 @@ export interface RequestOptions {
   readonly line?: string;
 }
 
-/** The bytes of a request for a query. */
+/** The bytes of a query request. */
 export function get(
   text: string,
   { headers = [], parameters = '', line = 'GET /exec?query={} HTTP/1.1' }: RequestOptions = {},
@@ -55,7 +55,7 @@ export function get(
   return Buffer.from([first, 'Host: 127.0.0.1', ...headers, '', ''].join('\r\n'));
 }
 
-/** One connection. */
+/** A client connection. */
 export class Repeater {
   readonly socket: Socket;
   #bytes = Buffer.alloc(0);
@@ -89,7 +89,7 @@ export class Repeater {
     this.socket.write(Buffer.concat(bytes));
   }
 
-  /** The next answer without its date and its file's number; null: the connection has ended. */
+  /** The next response without its date and file number; null when the connection has ended. */
   async answer(): Promise<string | null> {
     for (;;) {
       const length = answerLength(this.#bytes);
@@ -118,7 +118,7 @@ export class Repeater {
   }
 }
 
-/** Bytes of the answer that is there whole; null: it is not. */
+/** Length of the complete response; null when it is incomplete. */
 function answerLength(bytes: Buffer): number | null {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) {
@@ -136,7 +136,7 @@ function answerLength(bytes: Buffer): number | null {
   return whole > end && whole <= bytes.length ? whole : null;
 }
 
-/** Asks until the engine answers by itself, however seldom that was worth it before. */
+/** Repeats requests until the connection is handed off, even after unprofitable handoffs. */
 export async function handOff(
   one: Repeater,
   server: TestServer,

@@ -1,4 +1,4 @@
-/** What is taken for the bytes of a request around its query, and what is not. */
+/** Recognition of the fixed bytes of a request around its query. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -7,7 +7,7 @@ import test from 'ava';
 
 import { frameOf, splitAddress } from '../../ts/http/handoffs/request-frame.js';
 
-/** The frames of the requests that pieces of bytes are, sent one after the other. */
+/** Frames of the requests in a sequence of byte fragments. */
 async function frames(...pieces: readonly string[]): Promise<(readonly string[] | null)[]> {
   const found: (readonly string[] | null)[] = [];
   const server = createServer((request, response) => {
@@ -33,12 +33,12 @@ async function frames(...pieces: readonly string[]): Promise<(readonly string[] 
 const WHOLE = 'GET /exec?query=SELECT+1&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n';
 const FRAME = ['GET /exec?query=', '&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n'];
 
-test('a request that comes at once and alone', async (t) => {
+test('a complete single request is recognized', async (t) => {
   t.deepEqual(await frames(WHOLE), [FRAME]);
   t.deepEqual(await frames(WHOLE, WHOLE), [FRAME, FRAME]);
 });
 
-test('requests in pieces, or several at once', async (t) => {
+test('partial and pipelined requests are not recognized', async (t) => {
   t.deepEqual(await frames(WHOLE.slice(0, 20), WHOLE.slice(20)), [null]);
   t.deepEqual(await frames(WHOLE + WHOLE), [null, null]);
   t.deepEqual(await frames(WHOLE + WHOLE.slice(0, 20), WHOLE.slice(20), WHOLE), [
@@ -46,12 +46,12 @@ test('requests in pieces, or several at once', async (t) => {
     null,
     FRAME,
   ]);
-  // What looks like a whole one is the value of a header.
+  // The part that looks like a complete request is the value of a header.
   const begin = WHOLE.replace('\r\n\r\n', '\r\nX-Begin: ');
   t.deepEqual(await frames(begin, WHOLE), [null]);
 });
 
-test('requests that go on, or that another reader may read otherwise', async (t) => {
+test('ambiguous requests and those that do not end here are not recognized', async (t) => {
   for (const [from, to] of [
     ['GET', 'HEAD'],
     ['HTTP/1.1', 'HTTP/1.0'],
@@ -71,7 +71,7 @@ test('requests that go on, or that another reader may read otherwise', async (t)
   }
 });
 
-test('addresses around the text of the query', (t) => {
+test('the URL is split around the query parameter', (t) => {
   t.deepEqual(splitAddress('/exec?query='), ['/exec?query=', '']);
   t.deepEqual(splitAddress('/exec?limit=3&query=a=b&nm=true'), [
     '/exec?limit=3&query=',

@@ -1,6 +1,6 @@
 /**
- * /exec leaves Koa out; `//exec` is the same path to clients and goes through Koa. Whatever is
- * asked, both answer with the same bytes.
+ * /exec bypasses Koa, while `//exec` is the same path and passes through Koa. Both must give the
+ * same bytes for every request.
  */
 import test from 'ava';
 
@@ -30,9 +30,9 @@ const HOST = 'Host: localhost:9000';
 const CLOSE = 'Connection: close';
 const GOOD = 'Authorization: Basic am9lOnNlY3JldA==';
 
-/** What differs between two runs of one request. */
+/** Removes differences between two runs of one request. */
 function settled(answer: string): string {
-  // Times are of different lengths, too.
+  // Timings also differ in length.
   const length = answer.includes('"timings"') ? /^(Content-Length: )\d+/m : /^$/;
   return answer
     .replace(length, '$10')
@@ -41,7 +41,7 @@ function settled(answer: string): string {
     .replace(/("(?:authentication|compiler|execute)":)\d+/g, '$10');
 }
 
-/** The answer to a request that `/ping` follows on its connection, where that stays open. */
+/** The response to a request that is followed by `/ping` on its connection, if that stays open. */
 async function ask(port: number, line: string, lines: readonly string[], body: string) {
   const length = body === '' ? [] : [`Content-Length: ${body.length}`];
   const head = [line, ...lines, ...length].join('\r\n');
@@ -53,7 +53,7 @@ async function ask(port: number, line: string, lines: readonly string[], body: s
 interface Asked {
   readonly status: number;
   readonly method?: string;
-  /** After `/exec`. */
+  /** The part of the URL after `/exec`. */
   readonly query?: string;
   readonly version?: string;
   readonly lines?: readonly string[];
@@ -173,7 +173,7 @@ for (const [name, asked, port] of [
   }
 }
 
-test('wrong passwords count for both', async (t) => {
+test('wrong passwords count for both paths', async (t) => {
   const wrong = 'Authorization: Basic amltOndyb25n';
   for (let round = 0; round < 5; round += 1) {
     for (const path of ['/exec', '//exec']) {

@@ -1,4 +1,4 @@
-/** Forms: what counts in them, their limits, and that nothing becomes a file. */
+/** Forms: precedence of fields, limits, and that no file is written. */
 import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ function part(name: string, value: string, traits = ''): string {
   return `--b\r\nContent-Disposition: form-data; name="${name}"${traits}\r\n\r\n${value}\r\n`;
 }
 
-test('the last of repeated names counts, and it beats the address', async (t) => {
+test('the last of repeated names counts, and a form overrides the URL', async (t) => {
   const form = await post(FORM, 'query=rows+1&query=rows+2&nm=false&nm=true');
   t.true(form.endsWith('{"dataset":[[1],[2]],"count":2}'), form);
   const parts = part('query', 'rows 1') + part('query', 'rows 2');
@@ -43,12 +43,12 @@ test('names are data: no prototype, no nesting', async (t) => {
   t.true((await post(MULTIPART, `${parts}--b--\r\n`)).endsWith('[[1]],"count":1}'));
 });
 
-test('bytes of a form that are not UTF-8 are refused', async (t) => {
+test('form bytes that are not UTF-8 are refused', async (t) => {
   t.regex(await post(FORM, 'query=%FF'), /Bad UTF8 encoding in query text/);
 });
 
-test('a file in a form is left out, and written nowhere', async (t) => {
-  // As the parser would name them.
+test('a file in a form is skipped, and written nowhere', async (t) => {
+  // Files with names that the parser would choose.
   const files = (): string[] => readdirSync(tmpdir()).filter((name) => /^[a-z0-9]{25}$/.test(name));
   const before = files();
   const file = part('query', 'rows 3', '; filename="q.sql"\r\nContent-Type: text/plain');
@@ -58,7 +58,7 @@ test('a file in a form is left out, and written nowhere', async (t) => {
   t.deepEqual(files(), before);
 });
 
-test('a form that says that it is too large is refused before it comes', async (t) => {
+test('a form that announces too large a size is refused before its body', async (t) => {
   for (const type of [FORM, MULTIPART]) {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(harness.port, '127.0.0.1');
@@ -73,7 +73,7 @@ test('a form that says that it is too large is refused before it comes', async (
   }
 });
 
-test('each route refuses a body that is too large in its own form', async (t) => {
+test('each route refuses a body that is too large in its own format', async (t) => {
   const routes = createRoutes(fakeServices({}, fakeDatabase())).filter(({ body }) => body);
   t.true(routes.length > 5);
   for (const { path, methods, body, errors } of routes) {
@@ -87,7 +87,7 @@ test('each route refuses a body that is too large in its own form', async (t) =>
   }
 });
 
-test('a form that does not say so is refused when it is', async (t) => {
+test('a form without an announced size is refused once it is too large', async (t) => {
   const piece = 'x'.repeat(1024 * 1024);
   const chunk = `${piece.length.toString(16)}\r\n${piece}\r\n`;
   const rest = `${chunk.repeat(18)}0\r\n\r\n`;
@@ -105,7 +105,7 @@ test('a form that does not say so is refused when it is', async (t) => {
   }
 });
 
-test('what is wrong with a form is told in our words', async (t) => {
+test('form errors have our own messages', async (t) => {
   const cases: readonly (readonly [type: string, body: string, answer: RegExp])[] = [
     ['', 'rows 1', /^HTTP\/1\.1 415 [^]*expected application\/x-www-form-urlencoded or /],
     ['', '', /^HTTP\/1\.1 200 [^]*"empty query"/],

@@ -1,6 +1,6 @@
 /**
- * Requests that two parsers would read differently, over raw sockets: each is refused with one
- * answer and the connection ends, so that no byte of it is read as a request of its own.
+ * Ambiguous requests that two parsers would read differently, over raw sockets. Each is refused
+ * with one response and the connection closes, so that no byte of it is parsed as another request.
  */
 import test from 'ava';
 
@@ -66,7 +66,7 @@ for (const [name, request] of Object.entries(REFUSED)) {
   });
 }
 
-test('a body is never read as the next request', async (t) => {
+test('a body is never parsed as the next request', async (t) => {
   const size = HIDDEN.length.toString(16);
   const bodies = [
     `Content-Length: ${HIDDEN.length}\r\n\r\n${HIDDEN}`,
@@ -95,7 +95,7 @@ test('a body is never read as the next request', async (t) => {
   t.is(after, before);
 });
 
-test('a GET may have a body, and the next request is the next one', async (t) => {
+test('a GET may have a body, and the next request follows it', async (t) => {
   const head =
     'GET /exec?query=rows+1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabcde';
   const last = 'GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
@@ -106,7 +106,7 @@ test('a GET may have a body, and the next request is the next one', async (t) =>
   );
 });
 
-test('a request may come byte by byte', async (t) => {
+test('a request may arrive byte by byte', async (t) => {
   const { connect } = await import('node:net');
   const request =
     'POST /exec HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n' +

@@ -1,6 +1,6 @@
 /**
- * What the description of the HTTP interface promises, each with the curl command of a reader of
- * it: paths, parameters, defaults and bodies as they are written down there.
+ * Every promise of the HTTP interface description, tested with a reader's curl command: documented
+ * paths, parameters, defaults and bodies.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -41,7 +41,7 @@ test.after.always(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What a command prints. */
+/** Output of a shell command. */
 async function sh(command: string): Promise<string> {
   const options = { cwd: folder, env: { ...process.env, CURL_HOME: folder } };
   const { stdout } = await run('sh', ['-e', '-c', command], options);
@@ -59,7 +59,7 @@ async function dataset(sql: string): Promise<unknown> {
   return dataset;
 }
 
-test.serial('/imp: the table text by default, JSON with fmt=json', async (t) => {
+test.serial('/imp: text output by default, JSON with fmt=json', async (t) => {
   const text = await sh("curl -F data=@trips.csv 'http://localhost:9000/imp'");
   for (const label of ['Location:', 'Pattern', 'Locale', 'Errors', 'Partition by', 'Timestamp']) {
     t.true(text.includes(label), label);

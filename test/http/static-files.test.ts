@@ -24,7 +24,7 @@ function get(path: string, headers: Record<string, string> = {}): Promise<Respon
   return fetch(harness.url + path, { headers: { 'Accept-Encoding': 'identity', ...headers } });
 }
 
-test('the page is at / and at /index.html, under its policy', async (t) => {
+test('the page is served at / and /index.html, with its content security policy', async (t) => {
   for (const path of ['/', '/index.html']) {
     const response = await get(path);
     t.is(response.status, 200);
@@ -37,7 +37,7 @@ test('the page is at / and at /index.html, under its policy', async (t) => {
   }
 });
 
-test('a file that did not change is not sent again', async (t) => {
+test('an unchanged file is not sent again', async (t) => {
   const first = await get('/assets/main-Ab12Cd34.js');
   t.is(first.headers.get('cache-control'), 'public, max-age=31536000, immutable');
   t.is(first.headers.get('content-length'), String(SCRIPT.length));
@@ -60,7 +60,7 @@ test('ranges include both ends', async (t) => {
   t.is((await range('lines=1-2'))[0], 200);
 });
 
-test('files are compressed for those who ask', async (t) => {
+test('files are compressed on request', async (t) => {
   const response = await get('/assets/main-Ab12Cd34.js', { 'Accept-Encoding': 'gzip' });
   t.is(response.headers.get('content-encoding'), 'gzip');
   t.is(await response.text(), SCRIPT);
@@ -82,7 +82,7 @@ test('files are compressed for those who ask', async (t) => {
   t.is(refused.headers.get('content-encoding'), null);
 });
 
-test('no request becomes a path', async (t) => {
+test('no request escapes the folder', async (t) => {
   for (const path of ['/../secret.tx', '/assets/../index.html', '/%2e%2e/x', '/assets/']) {
     const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
     t.true((await sendRaw(harness.port, request)).startsWith('HTTP/1.1 404 '), path);

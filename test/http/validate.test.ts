@@ -1,4 +1,4 @@
-/** What a statement would give, without running it. */
+/** Describes the result of a statement without running it. */
 import test from 'ava';
 
 import { type Harness, startHarness } from './harness.js';
@@ -20,7 +20,7 @@ async function validate(text: string): Promise<[number, string]> {
   return [response.status, await response.text()];
 }
 
-test('a query is described by its columns, and not run', async (t) => {
+test('a query is described by its columns, and not executed', async (t) => {
   const query = 'rows 424242';
   t.deepEqual(await validate(query), [
     200,
@@ -29,7 +29,7 @@ test('a query is described by its columns, and not run', async (t) => {
   t.false(harness.database.journal.executed.includes(query));
 });
 
-test('anything else is told by its name, and not run', async (t) => {
+test('other statements are described by their kind, and not executed', async (t) => {
   t.deepEqual(await validate('insert 424243'), [200, '{"queryType":"insert"}']);
   t.deepEqual(await validate('create 424244'), [200, '{"queryType":"create"}']);
   t.deepEqual(await validate('EXPLAIN rows 424245'), [200, '{"queryType":"EXPLAIN"}']);
@@ -37,7 +37,7 @@ test('anything else is told by its name, and not run', async (t) => {
   t.false(harness.database.journal.executed.some((text) => text.includes('42424')));
 });
 
-test('what is wrong has its place', async (t) => {
+test('errors have a position', async (t) => {
   t.deepEqual(await validate('rows !'), [
     400,
     '{"query":"rows !","error":"unexpected token [!]","position":5}',
@@ -49,7 +49,7 @@ test('what is wrong has its place', async (t) => {
   t.deepEqual(await validate(''), [200, '{"error":"empty query","query":"","position":"0"}']);
 });
 
-test('a statement comes in the address or, when it is long or secret, in a form', async (t) => {
+test('a statement is sent in the URL or, when long or secret, in a form', async (t) => {
   const target = `${harness.url}/api/v1/sql/validate`;
   const long = `rows 1 -- ${'x'.repeat(200_000)}`;
   const body = new URLSearchParams({ query: long });

@@ -1,4 +1,6 @@
-/** A small WebSocket client over a plain or encrypted socket, which may also break the rules. */
+/**
+ * A small WebSocket client over a plain or encrypted socket, which can also violate the protocol.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -10,12 +12,12 @@ const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes behind the request, in one piece with it. */
+  /** Bytes sent together with the request. */
   readonly behind?: Buffer;
   readonly encrypted?: boolean;
 }
 
-/** A frame as the server sends it, or as a client does. */
+/** A frame sent by the server or by a client. */
 interface Frame {
   readonly kind: number;
   readonly payload: Buffer;
@@ -23,7 +25,7 @@ interface Frame {
 
 export const KIND = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** A masked frame that is a whole message, or with `isLast` false a part of one. */
+/** A masked frame with a complete message, or with `isLast` false a fragment of one. */
 export function maskedFrame(kind: number, payload: Buffer, isLast = true): Buffer {
   const { length } = payload;
   const first = (isLast ? 0x80 : 0) | kind;
@@ -46,7 +48,7 @@ export function maskedFrame(kind: number, payload: Buffer, isLast = true): Buffe
   return Buffer.concat([head, mask, masked]);
 }
 
-/** What a server answered to an upgrade that it did not grant. */
+/** A server's response to an upgrade that it did not grant. */
 export class Refused extends Error {
   readonly status: number;
   readonly head: string;
@@ -60,7 +62,7 @@ export class Refused extends Error {
 
 export class WebSocketClient {
   readonly socket: Socket;
-  /** The head of the 101. */
+  /** Head of the 101 response. */
   readonly head: string;
   readonly #closed: Promise<unknown>;
   #bytes: Buffer;
@@ -75,7 +77,7 @@ export class WebSocketClient {
       this.#bytes = Buffer.concat([this.#bytes, bytes]);
       this.#wake();
     });
-    // Not `once`, which rejects when the connection is reset.
+    // Does not use `once`, which rejects when the connection is reset.
     this.#closed = new Promise<void>((resolve) => {
       socket.once('close', () => {
         this.#isOver = true;
@@ -85,7 +87,7 @@ export class WebSocketClient {
     });
   }
 
-  /** Rejects with `Refused` where the server answers otherwise than with a WebSocket. */
+  /** Rejects with `Refused` when the server does not upgrade the connection. */
   static async open(
     port: number,
     path: string,
@@ -126,7 +128,7 @@ export class WebSocketClient {
     this.socket.write(maskedFrame(kind, payload));
   }
 
-  /** The next frame; null at the end of the connection. Rejects when nothing comes. */
+  /** The next frame; null at the end of the connection. Rejects on a timeout. */
   async receive(): Promise<Frame | null> {
     for (;;) {
       const frame = this.#takeFrame();
@@ -140,7 +142,7 @@ export class WebSocketClient {
     }
   }
 
-  /** The code of the close that comes next, null where the connection ends without one. */
+  /** Code of the close frame that follows; null when the connection ends without one. */
   async receiveClose(): Promise<number | null> {
     const frame = await this.receive();
     await within(this.#closed, () => 'the connection ends');

@@ -14,12 +14,12 @@ const LIMIT = 300_000;
 
 interface Echo {
   readonly port: number;
-  /** What connections heard, and how they ended. */
+  /** Messages that connections received, and how they ended. */
   readonly heard: string[];
   readonly server: Awaited<ReturnType<typeof startHttp>>;
 }
 
-/** A server whose `/echo` sends back what it hears, and fails at `fail`. */
+/** A server whose `/echo` returns each message, and fails on `fail`. */
 async function startEcho(options: HarnessOptions = {}): Promise<Echo> {
   const heard: string[] = [];
   const route: WebSocketRoute = {
@@ -60,7 +60,7 @@ async function refusal(port: number, path: string, headers = {}): Promise<Refuse
   throw new Error('granted');
 }
 
-test('messages of every length go both ways, pings are answered, a close is', async (t) => {
+test('messages of every length pass both ways, pings and closes are answered', async (t) => {
   const { port, server, heard } = await startEcho();
   const first = maskedFrame(KIND.binary, Buffer.from('with the request'));
   const client = await WebSocketClient.open(port, '/echo', { behind: first });
@@ -84,7 +84,7 @@ test('messages of every length go both ways, pings are answered, a close is', as
   await server.close();
 });
 
-test('messages wait for who works on them, and all of them come', async (t) => {
+test('messages queue for a busy handler, and all of them arrive', async (t) => {
   const { port, server } = await startEcho();
   const client = await WebSocketClient.open(port, '/echo');
   const count = 200;
@@ -99,7 +99,7 @@ test('messages wait for who works on them, and all of them come', async (t) => {
   await server.close();
 });
 
-test('what breaks the rules ends with the code for it', async (t) => {
+test('protocol violations close the connection with their code', async (t) => {
   const { port, server, heard } = await startEcho();
   const large = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0xff, 0, 0, 0, 1, 2, 3, 4]);
   const cases: readonly [Buffer, number][] = [
@@ -123,7 +123,7 @@ test('what breaks the rules ends with the code for it', async (t) => {
   await server.close();
 });
 
-test('an upgrade passes what every request passes', async (t) => {
+test('an upgrade passes the same checks as a request', async (t) => {
   const user = ['http.user=ann', 'http.password=secret'];
   const { port, server } = await startEcho({ set: user });
   const login = (text: string): Record<string, string> => ({
@@ -154,7 +154,7 @@ test('an upgrade passes what every request passes', async (t) => {
   await open.server.close();
 });
 
-test('an upgrade that is no WebSocket changes nothing about a request', async (t) => {
+test('a non-WebSocket upgrade does not change a request', async (t) => {
   const { port, server } = await startEcho();
   const body = 'name=value';
   for (const headers of [{ Upgrade: 'h2c' }, { Upgrade: 'websocket' }]) {
@@ -179,7 +179,7 @@ test('an upgrade that is no WebSocket changes nothing about a request', async (t
   await server.close();
 });
 
-test('connections over a limit are refused with an answer', async (t) => {
+test('connections over the limit are refused with a response', async (t) => {
   const { port, server } = await startEcho({ set: ['http.net.connection.limit=2'] });
   const clients = [
     await WebSocketClient.open(port, '/echo'),
@@ -192,7 +192,7 @@ test('connections over a limit are refused with an answer', async (t) => {
   await server.close();
 });
 
-test('a server that stops says so to each, and waits for what they began', async (t) => {
+test('a stopping server notifies each connection, and waits for running work', async (t) => {
   const { port, server, heard } = await startEcho();
   const client = await WebSocketClient.open(port, '/echo');
   client.send(Buffer.from('before'));

@@ -1,4 +1,4 @@
-/** Texts that are not UTF-8, and dates that mean two things: never guessed in silence. */
+/** Files that are not UTF-8, and ambiguous dates: never guessed silently. */
 import { existsSync } from 'node:fs';
 
 import test from 'ava';

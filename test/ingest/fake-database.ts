@@ -1,6 +1,6 @@
 /**
- * A database that holds tables in memory and reads CSV the slow, plain way: enough to see what an
- * import asks of the real one and what it makes of its reports.
+ * A database with in-memory tables and a slow, simple CSV reader: enough to check the calls of an
+ * import and how it handles the results.
  */
 import type {
   Appender,

@@ -1,4 +1,6 @@
-/** Golden answers of `/imp` that need no server: detection, schema, messages, both answers. */
+/**
+ * Golden answers of `/imp` that need no server: detection, schema, messages, both response formats.
+ */
 import { readFileSync } from 'node:fs';
 
 import test from 'ava';
@@ -26,8 +28,8 @@ function load(name: string): unknown {
 }
 
 /**
- * Decided otherwise: the reference types a column CHAR and cuts a longer text when its one-letter
- * header makes up for the text that does not fit.
+ * Decided differently: the reference types these columns as CHAR and truncates a longer string,
+ * because a one-letter header compensates for the value that does not fit.
  */
 const LOSES_DATA: ReadonlySet<string> = new Set(['imp-empty-quoted', 'imp-tabular-long-name']);
 
@@ -42,7 +44,7 @@ const cases = (load('imp') as readonly GoldenCase[]).filter(
     request.multipart !== undefined,
 );
 
-/** The tables that setups make: `create table gc_imp (a int, …) timestamp(ts) partition by day`. */
+/** Tables created by setups: `create table gc_imp (a int, …) timestamp(ts) partition by day`. */
 function applySetup(database: FakeDatabase, statements: readonly string[]): void {
   for (const statement of statements) {
     const parts =

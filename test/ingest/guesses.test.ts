@@ -1,4 +1,4 @@
-/** What an import makes of texts that say little of themselves, against the real database. */
+/** Type detection on ambiguous files, against the real database. */
 import { existsSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
@@ -55,7 +55,7 @@ async function send(query: string, data: string | Buffer, more: More = {}): Prom
 const typesOf = ({ columns }: Answer): string[] => columns.map(({ type }) => type);
 const errorsOf = ({ columns }: Answer): number[] => columns.map(({ errors }) => errors);
 
-/** A column of 2,000 numbers, and values behind them. */
+/** A column of 2,000 numbers followed by other values. */
 function after(values: readonly string[]): string {
   const lines = Array.from({ length: 2000 }, (_, at) => `${at},x${at}`);
   return ['v,w', ...lines, ...values.map((value) => `${value},y`), ''].join('\n');

@@ -1,4 +1,4 @@
-/** What imports decide beyond the golden cases. */
+/** Decisions of imports beyond the golden cases. */
 import test from 'ava';
 
 import { importCsv, readImportParameters } from '../../ts/ingest/index.js';
@@ -15,14 +15,14 @@ function typesOf(answer: Record<string, unknown>): string[] {
   return (answer['columns'] as readonly Column[]).map(({ type }) => type);
 }
 
-test('texts longer than one character are never cut to CHAR', async (t) => {
+test('strings longer than one character are never truncated to CHAR', async (t) => {
   const database = new FakeDatabase();
   const answer = await importText(database, 'a,b\n1,""\n2,\n3,zzz\n');
   t.is(answer['header'], true);
   t.deepEqual(typesOf(answer), ['INT', 'VARCHAR']);
 });
 
-test('leading zeros are text, null is no value, integers do not mix with addresses', async (t) => {
+test('leading zeros make strings, null has no type, integers and IPv4 do not mix', async (t) => {
   for (const [content, type] of [
     ['x,y\n007,a1\n008,b1\n', 'VARCHAR'],
     ['x,y\nnull,a1\n1,b1\n', 'INT'],
@@ -36,7 +36,7 @@ test('leading zeros are text, null is no value, integers do not mix with address
   }
 });
 
-test('only as many lines are looked at as the caller says', async (t) => {
+test('only the requested number of lines is sampled', async (t) => {
   const content = 'x,y\n1,2\n3,4\n5,6\n7.5,text\n';
   const import_ = (analysedLines?: number): Promise<Record<string, unknown>> =>
     importText(
@@ -84,7 +84,7 @@ test('other types cannot be designated', async (t) => {
   t.is(database.specs.length, 0);
 });
 
-test('illegal characters go from table names, what is left must be a name', async (t) => {
+test('illegal characters are removed from table names; the result must be valid', async (t) => {
   for (const [given, name] of [
     ['a/b', 'ab'],
     ['.a', 'a'],
@@ -102,12 +102,12 @@ test('illegal characters go from table names, what is left must be a name', asyn
   t.deepEqual(answer, { status: `invalid table name [table=${long}]` });
 });
 
-test('status texts are JSON whatever is in them', async (t) => {
+test('status messages are valid JSON, whatever their content', async (t) => {
   const answer = await importText(new FakeDatabase(), 'a,b\n1,2\n3,4\n', { name: '\\"?' });
   t.deepEqual(answer, { status: 'invalid table name [table=\\"?]' });
 });
 
-test('too little text has a clear status', async (t) => {
+test('too few lines have a clear status', async (t) => {
   const import_ = (text: string, parameters = {}): Promise<Record<string, unknown>> =>
     importText(new FakeDatabase(), text, parameters);
   t.deepEqual(await import_(''), { status: 'not enough lines [table=t]' });
@@ -119,12 +119,12 @@ test('too little text has a clear status', async (t) => {
   t.is((await import_('a,b\n1,2'))['rowsImported'], 2);
 });
 
-test('a text without any delimiter has one column', async (t) => {
+test('text without any delimiter has one column', async (t) => {
   const answer = await importText(new FakeDatabase(), 'price\n1.5\n22.75\n');
   t.deepEqual([answer['header'], typesOf(answer)], [true, ['DOUBLE']]);
 });
 
-test('delimiters inside quotes do not count', async (t) => {
+test('delimiters inside quotes are ignored', async (t) => {
   const database = new FakeDatabase();
   await importText(database, 'a;b\n1;"x,y,z"\n2;"p,""q"""\n3;"line\nend"\n');
   t.is(database.specs[0]?.csv.delimiter, ';');
@@ -154,7 +154,7 @@ test('partitions need a timestamp', async (t) => {
   });
 });
 
-test('the schema part says what is wrong with it', async (t) => {
+test('errors of the schema part are reported', async (t) => {
   const data = { name: 'data', filename: 'x', content: 'a,b\n1,2\n3,4\n' };
   for (const [schema, status] of [
     ['{}', 'Unexpected object'],
@@ -172,19 +172,19 @@ test('the schema part says what is wrong with it', async (t) => {
   }
 });
 
-test('columns of a text that a table lacks are left out', async (t) => {
+test('columns that a table lacks are skipped', async (t) => {
   const database = new FakeDatabase();
   await importText(database, 'a,b,c\n1,2,3\n4,5,6\n');
   const answer = await importText(database, 'c,zz\n7,8\n9,10\n');
   t.is(answer['rowsImported'], 2);
   t.deepEqual(database.tables.get('t')?.rows.at(-1), ['', '', '9']);
-  // Lines are longer than the last column that counts.
+  // Lines have more values than the last mapped column.
   t.true(database.specs[1]?.csv.skipExtraValues);
   const none = await importText(database, 'x,zz\n7,8\n9,10\n');
   t.deepEqual(none, { status: 'no column of the text is in the table [table=t]' });
 });
 
-test('an import its sender breaks off leaves nothing', async (t) => {
+test('an import aborted by its sender leaves no rows', async (t) => {
   const database = new FakeDatabase();
   const part: ImportPart = {
     name: 'data',
@@ -203,7 +203,7 @@ test('an import its sender breaks off leaves nothing', async (t) => {
   t.is(database.tables.size, 0);
 });
 
-test('what is not granted is refused before anything is read', async (t) => {
+test('a missing right is reported before anything is read', async (t) => {
   const database = new FakeDatabase();
   const parts = (async function* () {
     const content = (async function* () {
@@ -221,7 +221,7 @@ test('what is not granted is refused before anything is read', async (t) => {
   t.is(database.specs.length, 0);
 });
 
-test("an aborted import answers with the reader's message", async (t) => {
+test("an aborted import returns the reader's message", async (t) => {
   const database = new FakeDatabase();
   const parts = [
     { name: 'schema', content: '[{"name":"a","type":"INT"}]' },
@@ -239,7 +239,7 @@ const NAMED = [
   ['fmt', 'json'],
 ] as const;
 
-test('several texts are one commit, each read in its own way', async (t) => {
+test('several files are one commit, each read with its own format', async (t) => {
   const database = new FakeDatabase();
   const parts = [part('a,b\n1,x1\n2,y1\n'), part('b|a\nz1|3\nw1|4\n'), part('a,b\n5,v1\n6,u1\n')];
   const answer = JSON.parse((await send(database, NAMED, parts)).body) as Record<string, unknown>;
@@ -251,7 +251,7 @@ test('several texts are one commit, each read in its own way', async (t) => {
   );
 });
 
-test('a text that does not fit the table takes the others with it', async (t) => {
+test('a file that does not fit the table rolls back the others', async (t) => {
   for (const last of ['p,q\n1,2\n3,4\n', 'a,b,c\n1,2,3\n4,5,6\n', '']) {
     const database = new FakeDatabase();
     const parts = [part('a,b\n1,x1\n2,y1\n'), part('a,b\n3,z1\n4,w1\n'), part(last)];
@@ -266,7 +266,7 @@ test('a text that does not fit the table takes the others with it', async (t) =>
   t.is(database.tables.size, 0, 'a part of another name');
 });
 
-test('a wrong value of a parameter is told by its name', async (t) => {
+test('an invalid parameter is reported by name', async (t) => {
   const content = 'a,b\n1,x1\n2,y1\n';
   for (const [name, value, status] of [
     ['forceHeader', 'yes', 'invalid forceHeader: yes, expected true or false'],
@@ -283,7 +283,7 @@ test('a wrong value of a parameter is told by its name', async (t) => {
     t.deepEqual(await importText(database, content, { [name]: value }), { status }, name);
     t.is(database.tables.size, 0);
   }
-  // These are recorded: a word that is not known is the default.
+  // Recorded behaviour: an unknown keyword means the default.
   for (const [name, value] of [
     ['atomicity', 'foo'],
     ['fmt', 'JSON'],

@@ -1,6 +1,6 @@
 /**
- * read_csv and read_json: files of the import directory as tables. What an import makes of a text,
- * a query makes of it, too.
+ * read_csv and read_json: files of the import directory as tables, read with the same types as an
+ * import.
  */
 import { appendFile, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ const TRADES = 'ts,symbol,price,size\n';
 const trade = (at: number): string =>
   `2026-01-01T00:00:${String(at % 60).padStart(2, '0')}.000000Z,S${at % 3},${at}.5,${at}\n`;
 
-test('a file is a table', async (t) => {
+test('a file can be queried like a table', async (t) => {
   await put('trades.csv', TRADES + Array.from({ length: 9 }, (_, at) => trade(at)).join(''));
   const all = await read("SELECT * FROM read_csv('trades.csv')");
   t.deepEqual(
@@ -89,7 +89,7 @@ test('a file is a table', async (t) => {
   t.regex(plan.flat().join('\n'), /TextScanExec: files=1 columns=\[price\] limit=2/);
 });
 
-test('rows go into tables, and views read files', async (t) => {
+test('file rows are inserted into tables, and views read files', async (t) => {
   await put('into.csv', TRADES + trade(1) + trade(2));
   await run(
     server,
@@ -111,7 +111,7 @@ const after = (values: readonly string[]): string => {
 const utf16 = Buffer.from('\ufeffk,v\nä,1\nö€,2\n', 'utf16le');
 const LINES = '{"a":1,"b":"007","c":{"x":[1]}}\n{"a":2.5,"b":"say \\"hi\\", é\\n","d":true}\n';
 
-/** Name, content, query of `/imp`, options of `read_csv`. */
+/** Name, content, query string of `/imp`, options of `read_csv`. */
 const SAMPLES: readonly (readonly [string, string | Buffer, string?, string?])[] = [
   ['semicolons', 'a;b;c\n1;2,5;x\n2;3,5;y\n3;4,5;z\n'],
   ['tabs', 'a\tb\n1\t2\n3\t4\n'],
@@ -154,7 +154,7 @@ const SAMPLES: readonly (readonly [string, string | Buffer, string?, string?])[]
 ];
 
 for (const [name, content, query, options] of SAMPLES) {
-  test(`what /imp makes of a text: ${name}`, async (t) => {
+  test(`read_csv agrees with /imp on a file: ${name}`, async (t) => {
     const form = new FormData();
     form.append('data', new Blob([new Uint8Array(Buffer.from(content))]), 'data.csv');
     const more = query === undefined ? '' : `&${query}`;
@@ -172,7 +172,7 @@ for (const [name, content, query, options] of SAMPLES) {
   });
 }
 
-test('JSON: lines, an array, rows without names, packed', async (t) => {
+test('JSON: lines, an array, rows without names, compressed', async (t) => {
   for (const [name, content] of [
     ['lines', LINES],
     ['array', `[${LINES.trim().replaceAll('\n', ',')}]`],
@@ -204,7 +204,7 @@ test('JSON: lines, an array, rows without names, packed', async (t) => {
   t.regex(await refused("SELECT * FROM read_json('json/none.json')"), /not a text of JSON/);
 });
 
-test('several files as one table, columns by their names', async (t) => {
+test('several files form one table, with columns matched by name', async (t) => {
   await put('many/a.csv', 'a,b\n1,x\n2,y\n');
   await put('many/b.csv', 'b;a;c\nz;2,5;7\nw;3,5;8\n');
   await put('many/c.csv', 'A\n2026\n2027\n');
@@ -231,7 +231,7 @@ test('several files as one table, columns by their names', async (t) => {
   t.regex(await refused("SELECT * FROM read_csv('many/*.txt')"), /no file matches/);
 });
 
-test('a file that changes is looked at again', async (t) => {
+test('the schema of a changed file is detected again', async (t) => {
   const query = "SELECT * FROM read_csv('changes.csv')";
   await put('changes.csv', 'a,b\n1,2\n3,4\n');
   t.deepEqual(await rows(server, query), [
@@ -248,7 +248,7 @@ test('a file that changes is looked at again', async (t) => {
   t.deepEqual(await rows(server, query), [[1], [2]]);
 });
 
-test('lines that cannot be read are errors, and are left out where that is said', async (t) => {
+test('unreadable lines are errors, or are skipped on request', async (t) => {
   await put('ragged.csv', `a,b\n${'1,2\n'.repeat(2000)}3,4,5\n6,7\n`);
   const query = (more = ''): string => `SELECT * FROM read_csv('ragged.csv'${more})`;
   t.is(await refused(query()), "cannot read 'ragged.csv', line 2002: 3 fields, expected 2");
@@ -266,7 +266,7 @@ test('lines that cannot be read are errors, and are left out where that is said'
   ]);
 });
 
-test('a type that does not last to the end of a large file', async (t) => {
+test('a type that later rows of a large file do not fit', async (t) => {
   const line = `12345,${'z'.repeat(990)}\n`;
   await put('large.csv', `a,b\n${line.repeat(70_000)}1.5,last\n${line}`);
   const query = (what: string, more = ''): string =>
@@ -280,7 +280,7 @@ test('a type that does not last to the end of a large file', async (t) => {
   t.deepEqual(await rows(server, query('sum(a)', ', sample_size = -1')), [[70_001 * 12345 + 1.5]]);
 });
 
-test('options and paths that cannot be', async (t) => {
+test('invalid options and paths are refused', async (t) => {
   await put('some.csv', 'a,b\n1,2\n3,4\n');
   await put('empty.csv', '');
   await put('binary.csv', Buffer.from([0, 1, 2, 255, 254, 0, 0, 10, 7, 0, 200, 10]));
@@ -312,20 +312,23 @@ test('options and paths that cannot be', async (t) => {
   t.is(position, 23);
 });
 
-test.serial('what had to be converted is kept, and converted again when it is gone', async (t) => {
-  await put('converted.csv', gzipSync('a,b\n1,2\n3,4\n'));
-  await rows(server, "SELECT * FROM read_csv('converted.csv')");
-  const texts = join(server.root, 'tmp', 'texts');
-  const before = await readdir(texts);
-  await rows(server, "SELECT count() FROM read_csv('converted.csv')");
-  t.deepEqual(await readdir(texts), before);
-  await rm(texts, { recursive: true });
-  t.deepEqual(await rows(server, "SELECT sum(a) FROM read_csv('converted.csv')"), [[4]]);
-  await appendFile(join(server.root, 'import', 'converted.csv'), gzipSync('5,6\n'));
-  t.deepEqual(await rows(server, "SELECT sum(a) FROM read_csv('converted.csv')"), [[9]]);
-});
+test.serial(
+  'a converted file is cached, and converted again when the cache is deleted',
+  async (t) => {
+    await put('converted.csv', gzipSync('a,b\n1,2\n3,4\n'));
+    await rows(server, "SELECT * FROM read_csv('converted.csv')");
+    const texts = join(server.root, 'tmp', 'texts');
+    const before = await readdir(texts);
+    await rows(server, "SELECT count() FROM read_csv('converted.csv')");
+    t.deepEqual(await readdir(texts), before);
+    await rm(texts, { recursive: true });
+    t.deepEqual(await rows(server, "SELECT sum(a) FROM read_csv('converted.csv')"), [[4]]);
+    await appendFile(join(server.root, 'import', 'converted.csv'), gzipSync('5,6\n'));
+    t.deepEqual(await rows(server, "SELECT sum(a) FROM read_csv('converted.csv')"), [[9]]);
+  },
+);
 
-test('a view over a file that cannot be read hides no other', async (t) => {
+test('a view over an unreadable file does not hide other views', async (t) => {
   await put('viewed.csv', 'a,b\n1,x1\n2,y1\n');
   await run(server, "CREATE VIEW viewed AS (SELECT a FROM read_csv('viewed.csv'))");
   const status = "SELECT view_status FROM views() WHERE view_name = 'viewed'";
@@ -343,7 +346,7 @@ test('a view over a file that cannot be read hides no other', async (t) => {
   await run(server, 'DROP VIEW viewed');
 });
 
-test('a prepared statement keeps its columns, whatever its file becomes', async (t) => {
+test('a prepared statement keeps its columns when its file changes', async (t) => {
   await put('prepared.csv', 'a,b\n1,x1\n2,y1\n');
   const client = pgClient(server.pg);
   await client.connect();
@@ -363,7 +366,7 @@ test('a prepared statement keeps its columns, whatever its file becomes', async 
   }
 });
 
-test('rows that come while a file is read', async (t) => {
+test('rows appended while a file is read', async (t) => {
   const path = join(server.root, 'import', 'growing.csv');
   await put('growing.csv', 'a,b\n1,2\n1,2\n');
   const write = async (): Promise<void> => {
@@ -384,7 +387,7 @@ test('rows that come while a file is read', async (t) => {
   await Promise.all([write(), look()]);
 });
 
-test('files that are made to hurt', async (t) => {
+test('adversarial files', async (t) => {
   const wide = Array.from({ length: 3000 }, (_, at) => `c${at}`).join();
   const line = `${Array.from({ length: 3000 }, (_, at) => at).join()}\n`;
   await put('wide.csv', `${wide}\n${line.repeat(200)}`);
@@ -417,7 +420,7 @@ test('files that are made to hurt', async (t) => {
   t.regex(((await reply.json()) as Result).error ?? '', /^timeout, query aborted/);
 });
 
-test('times of ISO 8601 without a fraction are times', async (t) => {
+test('ISO 8601 times without a fraction are timestamps', async (t) => {
   await put('iso.csv', 'at,v\n2024-01-01T00:00:00Z,1\n2024-01-01T01:30:00Z,2\n,3\n');
   const all = await read("SELECT * FROM read_csv('iso.csv')");
   t.deepEqual(

@@ -1,4 +1,4 @@
-/** Imports as a test writes them down. */
+/** Builders of import requests. */
 import { type ImportPart, importCsv, readImportParameters } from '../../ts/ingest/index.js';
 import {
   type ImportAnswer,
@@ -19,7 +19,7 @@ function bytesOf(part: TestPart): Buffer {
     : Buffer.from(part.content_b64, 'base64');
 }
 
-/** The content in pieces of a few bytes. */
+/** The content in small chunks. */
 async function* inPieces(bytes: Buffer, pieceBytes: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += pieceBytes) {
     yield await Promise.resolve(bytes.subarray(at, at + pieceBytes));
@@ -49,7 +49,7 @@ export function send(
   return importCsv(database, readImportParameters(query), partsOf(parts), options);
 }
 
-/** Imports one text into `t` and returns the JSON answer. */
+/** Imports one file into `t` and returns the JSON response. */
 export async function importText(
   database: ImportDatabase,
   content: string,

@@ -1,4 +1,7 @@
-/** Header, types and rows of short texts, with and without a last line end, against a model. */
+/**
+ * Header, types and rows of short files, with and without a final line break, compared with a
+ * model.
+ */
 import { existsSync } from 'node:fs';
 
 import test from 'ava';
@@ -44,7 +47,7 @@ async function preview(query: string, data: string): Promise<Answer> {
   return (await (await fetch(target, { method: 'POST', body: data })).json()) as Answer;
 }
 
-/** Columns of a text: values as they are written, and as a query returns them. */
+/** A column: values as written in the file, and as returned by a query. */
 interface Kind {
   readonly type: string;
   readonly texts: readonly [string, string, string];
@@ -159,7 +162,7 @@ real('atomicity, forceHeader and a schema do not change what the last line is', 
       }
     }
   }
-  // The last line decides on types like each other line.
+  // The last line affects types like every other line.
   const last = await send('atomicity=abort', 'id,v\n1,2\n2,3.5');
   t.deepEqual([last.rowsImported, last.columns?.[1]?.type], [2, 'DOUBLE']);
   t.deepEqual(await rows(server, 'SELECT v FROM short'), [[2], [3.5]]);

@@ -1,4 +1,4 @@
-/** What a new table gets from the configuration, and what `table_segments` tells of it. */
+/** Configured defaults of new tables, and the rows of `table_segments`. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ test('new tables take both keys from --set, the environment and the file', async
   }
 });
 
-test('an import holds as many rows as the key says', async (t) => {
+test('an import buffers as many rows as the key allows', async (t) => {
   const rows = Array.from({ length: 3_000 }, (_, row) => {
     return `${new Date(row * 1000).toISOString().replace('Z', '000Z')},${row}\n`;
   });
@@ -78,7 +78,7 @@ test('an import holds as many rows as the key says', async (t) => {
   }
 });
 
-test('table_segments tells runs in memory, and how many lie over each other', async (t) => {
+test('table_segments reports runs in memory and their overlap', async (t) => {
   const server = await startTestServer();
   await exec(server, 'create table s (ts timestamp, x int) timestamp(ts) partition by day');
   const text = (from: number): string =>

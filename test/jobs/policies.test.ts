@@ -1,4 +1,4 @@
-/** Storage policies: what they say, what they do, what is known of their jobs. */
+/** Storage policies: their definition, their effect, and the state of their jobs. */
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { until } from '../until.js';
 
 const OPTIONS = { set: ['storage.policy.check.interval=100ms'] };
 const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY HOUR`;
-/** Six hours, of which the last is the active one; an hour is over when the next begins. */
+/** Six hours, the last of which is active; an hour ends when the next begins. */
 const ROWS = `INSERT INTO t SELECT dateadd('m', (10 * x)::int, '2026-03-01T00:00:00Z'), 'a', x
   FROM long_sequence(35)`;
 const PARQUET = "SELECT name FROM table_partitions('t') WHERE isParquet ORDER BY name";
@@ -52,7 +52,7 @@ async function job(server: TestServer): Promise<Record<string, unknown>> {
   return Object.fromEntries(columns.map((column, index) => [column, found[0]?.[index]]));
 }
 
-test('partitions become Parquet files when they are old enough, and late rows do', async (t) => {
+test('partitions are converted to Parquet at the given age, late rows included', async (t) => {
   await withPolicies(async (first) => {
     let server = first;
     await run(server, TABLE, ROWS);
@@ -63,7 +63,7 @@ test('partitions become Parquet files when they are old enough, and late rows do
     await run(server, "INSERT INTO t VALUES ('2026-03-01T01:30:00Z', 'late', 100)");
     t.deepEqual(await rows(server, "SELECT x FROM t WHERE s = 'late'"), [[100]]);
     await becomes(server, PARQUET, ['00', '01', '02']);
-    // The newest row moves what is old.
+    // The newest row makes partitions old enough.
     await run(server, "INSERT INTO t VALUES ('2026-03-01T06:00:00Z', 'b', 101)");
     await becomes(server, PARQUET, ['00', '01', '02', '03']);
     const done = await job(server);
@@ -78,7 +78,7 @@ test('partitions become Parquet files when they are old enough, and late rows do
   });
 });
 
-test('partitions are dropped when the policy says so, and not while it is disabled', async (t) => {
+test('partitions are dropped by the policy, except while it is disabled', async (t) => {
   await withPolicies(async (server) => {
     await run(server, TABLE, ROWS, 'ALTER TABLE t SET STORAGE POLICY(TO PARQUET 1h)');
     await becomes(server, PARQUET, ['00', '01', '02', '03']);
@@ -110,7 +110,7 @@ test('partitions are dropped when the policy says so, and not while it is disabl
   });
 });
 
-test('a policy is shown, made again, and its job pauses', async (t) => {
+test('a policy is shown and replaced, and its job can be paused', async (t) => {
   await withPolicies(async (server) => {
     const stages = 'STORAGE POLICY(TO PARQUET 3 DAYS, TO REMOTE 1 WEEK, DROP LOCAL 1 MONTH)';
     await run(
@@ -139,7 +139,7 @@ test('a policy is shown, made again, and its job pauses', async (t) => {
   });
 });
 
-test('what cannot be a policy is refused, with its place', async (t) => {
+test('an invalid policy is refused, with position', async (t) => {
   await withPolicies(async (server) => {
     await run(server, TABLE, 'CREATE TABLE whole (ts TIMESTAMP, x INT) TIMESTAMP(ts)');
     await run(server, 'CREATE TABLE flat (x INT)');
@@ -170,7 +170,7 @@ test('what cannot be a policy is refused, with its place', async (t) => {
   });
 });
 
-test('what fails is said, and tried again with longer waits', async (t) => {
+test('a failed job is reported, and retried with increasing delays', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-policies-'));
   const environment = { TIDEMARK_FAILPOINTS: 'engine.convert=error' };
   let server = await startTestServer({ ...OPTIONS, root, environment });
@@ -191,7 +191,7 @@ test('what fails is said, and tried again with longer waits', async (t) => {
   }
 });
 
-test('a table that cannot be read holds back no other', async (t) => {
+test('an unreadable table does not delay other tables', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-policies-'));
   let server = await startTestServer({ ...OPTIONS, root });
   try {
@@ -211,7 +211,7 @@ test('a table that cannot be read holds back no other', async (t) => {
   }
 });
 
-/** Spoils the cells of a partition's files. */
+/** Damages the cells in a partition's files. */
 async function spoil(root: string, partition: string): Promise<void> {
   const files = await readdir(root, { recursive: true, withFileTypes: true });
   const those = files.filter((file) => file.isFile() && file.name.startsWith(partition));

@@ -1,11 +1,11 @@
-/** How many queries run at once, who waits, and who does not. */
+/** Admission of queries: how many run, which ones wait, and which need not. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
-/** Rows enough for days, and little memory: it ends because it was stopped. */
+/** Rows for days with little memory, so that it ends only by cancellation. */
 const HEAVY =
   'select count() from long_sequence(10000) a cross join long_sequence(1000000000000) b ' +
   'where a.x + b.x = -1';
@@ -40,10 +40,10 @@ async function cancelAll(): Promise<void> {
   }
 }
 
-/** A heavy query that runs, with the only turn; `end` stops it. */
+/** A running heavy query that holds the only slot; `end` cancels it. */
 async function heavyQuery(): Promise<{ end(): Promise<string | undefined> }> {
   const running = ask(server, HEAVY);
-  // Its answer is not stored, as that of a query without random values may be.
+  // Uses random values, so that its result is not cached.
   const other = 'select sum(y * rnd_int(1, 2, 0)) from large';
   await until(async () => {
     const { error } = await ask(server, other);
@@ -57,21 +57,18 @@ async function heavyQuery(): Promise<{ end(): Promise<string | undefined> }> {
   };
 }
 
-test.serial(
-  'a heavy query waits for its turn, and is refused when that takes too long',
-  async (t) => {
-    const first = await heavyQuery();
-    const started = performance.now();
-    const second = await ask(server, 'select sum(y) from large');
-    t.is(second.status, 503);
-    t.is(second.error, 'too many queries: 1 run at once, waited 0.3 s for a turn');
-    t.true(performance.now() - started >= 280);
-    t.is(await first.end(), 'cancelled by user');
-    t.deepEqual(await rowsOf(server, 'select sum(x) from large'), [[45_000_150_000]]);
-  },
-);
+test.serial('a heavy query waits for a slot, and is refused after a timeout', async (t) => {
+  const first = await heavyQuery();
+  const started = performance.now();
+  const second = await ask(server, 'select sum(y) from large');
+  t.is(second.status, 503);
+  t.is(second.error, 'too many queries: 1 run at once, waited 0.3 s for a turn');
+  t.true(performance.now() - started >= 280);
+  t.is(await first.end(), 'cancelled by user');
+  t.deepEqual(await rowsOf(server, 'select sum(x) from large'), [[45_000_150_000]]);
+});
 
-test.serial('the queue has an end', async (t) => {
+test.serial('the queue is bounded', async (t) => {
   const first = await heavyQuery();
   const outcomes = await Promise.all([1, 2, 3].map(() => ask(server, 'select sum(y) from large')));
   const full = 'too many queries: 1 run at once, 1 wait already';
@@ -98,7 +95,7 @@ test.serial('cheap statements never wait', async (t) => {
   await first.end();
 });
 
-test.serial('a writing statement takes a turn too', async (t) => {
+test.serial('a writing statement needs a slot too', async (t) => {
   const first = await heavyQuery();
   const { error } = await ask(server, 'create table copy as (select * from large)');
   t.regex(error ?? '', /^too many queries/);
@@ -108,15 +105,15 @@ test.serial('a writing statement takes a turn too', async (t) => {
   ]);
 });
 
-test.serial('memory that runs out is named', async (t) => {
-  // One long text can neither be spilled nor be had in parts.
+test.serial('out of memory is reported with the limit', async (t) => {
+  // One long string can neither be spilled nor be split.
   const text = "select length(string_agg(rpad('x', 100, 'x'), ',')) from large";
   const { error, status } = await ask(server, text);
   t.regex(error ?? '', /^out of memory for queries: .* the query holds \d+ of 24 MiB/);
   t.is(status, 503);
 });
 
-test.serial('so is the room for what is spilled', async (t) => {
+test.serial('out of spill space is reported with the limit', async (t) => {
   await rowsOf(server, 'create table larger as (select x, -x y from long_sequence(3000000))');
   const sort = 'select sum(r) from (select row_number() over (order by y, x) r from larger)';
   const { error, status } = await ask(server, sort);

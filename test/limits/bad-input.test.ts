@@ -1,7 +1,7 @@
 /**
- * What cannot be done: each refusal names the thing, leaves the table as it was, and the table
- * takes the next row. The disks are real ones: a small file system that is filled, and one that
- * is mounted for reading only.
+ * Impossible operations: each refusal names the cause, leaves the table unchanged, and the next row
+ * is accepted. The disks are real: a small file system that is filled, and one that is mounted
+ * read-only.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -33,7 +33,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** All that a user sees of a table. */
+/** Everything that a user sees of a table. */
 async function seen(target: TestServer): Promise<unknown> {
   const queries = ['select * from t order by i', 'show create table t', 'show columns from t'];
   return await Promise.all(queries.map((query) => rowsOf(target, query)));
@@ -41,7 +41,7 @@ async function seen(target: TestServer): Promise<unknown> {
 
 let next = 1;
 
-/** Refused in these words, nothing changed, and the next row is taken. */
+/** The statement is refused with this message, nothing changes, and the next row is accepted. */
 async function refused(
   t: ExecutionContext,
   target: TestServer,
@@ -116,7 +116,7 @@ for (const [title, cases] of Object.entries(REFUSALS)) {
   });
 }
 
-/** Runs a command where the server sees its own mounts. */
+/** Runs a command in the mount namespace of the server. */
 async function inside(target: TestServer, ...command: readonly string[]): Promise<void> {
   await run('nsenter', ['-t', String(target.process.pid), '-m', '--', ...command]);
 }
@@ -134,7 +134,7 @@ test.serial('a full disk', async (t) => {
   await rowsOf(limited, TABLE);
   const filler = join(disk, 'filler');
   await inside(limited, 'sh', '-c', `dd if=/dev/zero of=${filler} bs=64k 2>/dev/null || true`);
-  // The server asks the disk every 100 ms: until then a small row finds room in the log.
+  // The server checks the disk every 100 ms; before that a small row may still fit into the log.
   await sleep(500);
   const before = await seen(limited);
   for (const query of [
@@ -160,7 +160,7 @@ test.serial('a full disk', async (t) => {
   await rm(disk, { recursive: true, force: true });
 });
 
-test.serial('a disk for reading only', async (t) => {
+test.serial('a read-only disk', async (t) => {
   const disk = await mkdtemp(join(tmpdir(), 'tidemark-disk-'));
   const root = join(disk, 'root');
   const first = await startTestServer({ root });

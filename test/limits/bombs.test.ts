@@ -1,6 +1,6 @@
 /**
- * Small things that would become large, or take for ever: gate S7. Each is refused or done, the
- * server stays, and its memory with it.
+ * Gate S7: small inputs that would expand enormously or run forever. Each is refused or completed,
+ * and the server survives with bounded memory.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,8 +14,8 @@ import { rowsOf } from './client.js';
 
 const MEGABYTE = 1024 * 1024;
 /**
- * Beyond what the server needs anyway: memory of queries, trees of statements of 10 MB, and what
- * the collector of JavaScript's garbage leaves lying while the room is not needed.
+ * Allowance beyond the server's base memory: queries, syntax trees of 10 MB statements, and garbage
+ * that JavaScript has not collected yet.
  */
 const MORE_MEGABYTES = 512;
 
@@ -37,7 +37,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** The most memory the process ever had. */
+/** Peak memory of the process. */
 async function peakMegabytes(): Promise<number> {
   const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');
   return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024);
@@ -81,7 +81,7 @@ function imported(name: string, data: Buffer, headers = {}): Promise<string> {
 const many = (count: number, text: string | ((at: number) => string)): string =>
   Array.from({ length: count }, (_, at) => (typeof text === 'string' ? text : text(at))).join('');
 
-/** A common table that reads the one before it twice. */
+/** A common table expression that reads the previous one twice. */
 const doubled = (at: number): string =>
   `, c${at + 1} as (select a.i from c${at} a cross join c${at} b)`;
 
@@ -203,8 +203,8 @@ function withSchema(schema: string): Promise<string> {
   return post('/imp?name=schema&fmt=json', form);
 }
 
-/** A file whose sizes, counts and places are other ones: each byte may be a length. */
-test.serial('Parquet files with lengths that are not true', async (t) => {
+/** Sizes, counts and offsets of the file are altered, since any byte may be a length. */
+test.serial('Parquet files with false lengths', async (t) => {
   const before = await peakMegabytes();
   const address = `${server.url}/exp?fmt=parquet&query=${encodeURIComponent('select * from t')}`;
   const file = Buffer.from(await (await fetch(address)).arrayBuffer());
@@ -220,7 +220,7 @@ test.serial('Parquet files with lengths that are not true', async (t) => {
     const spoiled = Buffer.from(file);
     for (let byte = 0; byte < 1 + (round % 4); byte += 1) {
       const at = round % 2 === 0 ? begin + pick(footer) : 4 + pick(60);
-      // The most a byte of a number can say, with more to come, or something else.
+      // The maximum varint byte, its variants, or a random byte.
       spoiled[at] = [0xff, 0x7f, 0x80, pick(256)][pick(4)] ?? 0;
     }
     if (round % 10 === 9) {

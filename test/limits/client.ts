@@ -1,4 +1,4 @@
-/** Statements over HTTP, with what a refusal says. */
+/** Statements over HTTP, with the details of refusals. */
 import type { TestServer } from '../golden/server.js';
 
 interface Answer {
@@ -14,7 +14,7 @@ export async function ask(server: TestServer, query: string): Promise<Answer> {
   return { status: response.status, error: answer.error, rows: answer.dataset ?? [] };
 }
 
-/** The rows of a statement that must work. */
+/** Rows of a statement that must succeed. */
 export async function rowsOf(
   server: TestServer,
   query: string,

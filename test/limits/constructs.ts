@@ -1,6 +1,6 @@
 /**
- * Every construct of the grammar that takes a list or nests, as a statement with as many of them
- * as wanted. A new construct joins the sweep (`sweep.ts`) by an entry here.
+ * Every grammar construct that takes a list or nests, as a statement with a given number of them.
+ * Add a new construct here to include it in the sweep (`sweep.ts`).
  *
  * The statements run on the tables of `PREPARATION`.
  */
@@ -8,22 +8,22 @@ import { NESTINGS, REFERENCES } from './references.js';
 
 export interface Construct {
   readonly name: string;
-  /** A statement with `count` of the construct. */
+  /** Builds a statement with `count` of the construct. */
   readonly of: (count: number) => string;
-  /** Counts that are tried, where the usual ones say nothing about it. */
+  /** Counts to try, if the default counts are not meaningful. */
   readonly counts?: readonly number[];
-  /** What has to run before it, once. */
+  /** Setup statements, run once. */
   readonly before?: (count: number) => readonly string[];
-  /** Whether each of its counts is tried wherever it is tried at all. */
+  /** Whether all of its counts are tried whenever any is tried. */
   readonly takesAll?: boolean;
-  /** Whether it has to end with an error. */
+  /** Whether it must be refused. */
   readonly isRefused?: boolean;
 }
 
-/** Counts that are tried: what people write, what programs write, and more. */
+/** Default counts: typical of people, typical of programs, and more. */
 export const COUNTS: readonly number[] = [40, 1_000, 9_000, 30_000];
 
-/** Levels of something that nests or doubles. */
+/** Levels of nested or doubling constructs. */
 const LEVELS: readonly number[] = [10, 40, 200, 1_000];
 
 export const PREPARATION: readonly string[] = [
@@ -35,7 +35,7 @@ export const PREPARATION: readonly string[] = [
   'insert into sb select x::int, x * 1.0 from long_sequence(1000)',
 ];
 
-/** `count` texts with something between them. */
+/** `count` strings with a separator. */
 function list(count: number, text: (at: number) => string, between = ', '): string {
   return Array.from({ length: count }, (_, at) => text(at)).join(between);
 }
@@ -442,7 +442,7 @@ const SOURCES: readonly Construct[] = [
   },
 ];
 
-/** Something within itself. */
+/** Constructs nested in themselves. */
 const NESTED: readonly Construct[] = [
   {
     name: 'parentheses',
@@ -519,7 +519,7 @@ const NESTED: readonly Construct[] = [
   },
 ];
 
-/** Statements that change something. */
+/** Statements that change data or schema. */
 const CHANGES: readonly Construct[] = [
   {
     name: 'update set',
@@ -577,7 +577,7 @@ const CHANGES: readonly Construct[] = [
   },
 ];
 
-/** Texts that functions read. */
+/** Strings parsed by functions. */
 const TEXTS: readonly Construct[] = [
   {
     name: 'stars of a file pattern',

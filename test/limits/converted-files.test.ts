@@ -1,4 +1,6 @@
-/** The files of a partition in its former formats are removed soon after nothing reads them. */
+/**
+ * The files of a converted partition's old formats are removed soon after their last reader ends.
+ */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 

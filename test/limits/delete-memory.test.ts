@@ -1,4 +1,4 @@
-/** DELETE holds the places of its rows in memory: within the limit of a query, or not at all. */
+/** DELETE collects row positions in memory, within the query's limit, or is refused. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
@@ -6,7 +6,7 @@ import { ask, rowsOf } from './client.js';
 
 const ROWS = 2_000_000;
 
-test('a DELETE of more rows than its memory holds is refused, others go on', async (t) => {
+test('a DELETE of more rows than fit its memory is refused, other queries continue', async (t) => {
   const server = await startTestServer({ set: ['query.memory.limit=8M'] });
   t.teardown(async () => {
     await server.stop();
@@ -23,7 +23,7 @@ test('a DELETE of more rows than its memory holds is refused, others go on', asy
   t.deepEqual(await rowsOf(server, count), [[ROWS, 1, ROWS]]);
   await rowsOf(server, 'delete from t where x > 1800000');
   t.deepEqual(await rowsOf(server, count), [[1_800_000, 1, 1_800_000]]);
-  // What the refused one held is free again.
+  // The memory of the refused DELETE is released.
   for (const last of [1_600_000, 1_400_000]) {
     await rowsOf(server, `delete from t where x > ${last}`);
     t.deepEqual(await rowsOf(server, count), [[last, 1, last]]);

@@ -1,6 +1,6 @@
 /**
- * Before a login: clients that are silent, slow, half closed, or do not read hold no slot beyond
- * their limit, on either port, and exclude no client. They never close their own end.
+ * Before a login: clients that are silent, slow, half-closed, or do not read hold no slot beyond
+ * their limit, on either port, and block no other client. They never close their own end.
  */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
@@ -68,7 +68,7 @@ async function httpLogin(): Promise<number> {
   return answer.status;
 }
 
-/** Sockets that the server holds. */
+/** Number of sockets open in the server. */
 function held(): number {
   const folder = `/proc/${server.process.pid ?? 0}/fd`;
   const link = (name: string): string => {
@@ -81,7 +81,7 @@ function held(): number {
   return readdirSync(folder).filter((name) => link(name).startsWith('socket:')).length;
 }
 
-/** Says a byte more of a message that does not end. */
+/** Keeps sending one byte of a message that never ends. */
 function dribble(t: ExecutionContext, socket: Socket, first: string | Buffer): void {
   socket.write(first);
   const timer = setInterval(() => socket.write('x'), 300);
@@ -95,7 +95,7 @@ const STARTUP_HEAD = Buffer.from([0, 0, 1, 0, 0, 3, 0, 0]);
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const STARTUP = Buffer.from('\0\0\0\x13\0\x03\0\0user\0admin\0\0', 'latin1');
 
-/** What clients do, and where. */
+/** Client behaviours, by port. */
 const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext, s: Socket) => void])[] = [
   ['silent', 'http', () => undefined],
   ['silent', 'pg', () => undefined],
@@ -129,22 +129,25 @@ const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext, s: Socket
 ];
 
 for (const [what, port, behave] of CLIENTS) {
-  test.serial(`${MANY} clients that are ${what} (${port}) exclude no client, and go`, async (t) => {
-    for (let index = 0; index < MANY; index += 1) {
-      behave(t, await open(t, port));
-    }
-    await wireLogin();
-    t.is(await httpLogin(), 200);
-    if (process.platform === 'linux') {
-      const started = performance.now();
-      await until(() => held() <= 8, `they are gone: ${held()}`);
-      // The login of the wire protocol takes at most 10 s; a machine may be busy.
-      t.true(performance.now() - started < 40_000);
-    }
-  });
+  test.serial(
+    `${MANY} clients that are ${what} (${port}) block no client, and are closed`,
+    async (t) => {
+      for (let index = 0; index < MANY; index += 1) {
+        behave(t, await open(t, port));
+      }
+      await wireLogin();
+      t.is(await httpLogin(), 200);
+      if (process.platform === 'linux') {
+        const started = performance.now();
+        await until(() => held() <= 8, `they are gone: ${held()}`);
+        // A wire protocol login may take 10 s; the machine may be busy.
+        t.true(performance.now() - started < 40_000);
+      }
+    },
+  );
 }
 
-test.serial('who is logged in is not closed for those who are not', async (t) => {
+test.serial('logged-in connections are not closed in favour of unauthenticated ones', async (t) => {
   const client = pgClient(server.pg);
   await client.connect();
   for (let index = 0; index < MANY; index += 1) {
@@ -155,34 +158,41 @@ test.serial('who is logged in is not closed for those who are not', async (t) =>
   await client.end();
 });
 
-test.serial('one other machine has a part of the connections of the wire protocol', async (t) => {
-  const addresses = Object.values(networkInterfaces()).flat();
-  const other = addresses.find((one) => one?.family === 'IPv4' && !one.internal);
-  if (other === undefined) {
-    t.pass('this machine has no address of its own');
-    return;
-  }
-  const wide = await startTestServer({
-    set: ['pg.net.bind.to=0.0.0.0:0', 'pg.password=other', 'pg.net.connection.limit.per.address=2'],
-  });
-  t.teardown(() => wide.stop());
-  const clientAt = (host: string): pg.Client => pgClient(wide.pg, { host, password: 'other' });
-  const clients = [clientAt(other.address), clientAt(other.address)];
-  for (const client of clients) {
-    await client.connect();
-  }
-  const third = clientAt(other.address);
-  const error = await t.throwsAsync<pg.DatabaseError>(third.connect());
-  t.is(error.code, '53300');
-  t.regex(error.message, /too many connections from .* \[limit=2\]/);
-  const local = clientAt('127.0.0.1');
-  await local.connect();
-  for (const client of [...clients, local]) {
-    await client.end();
-  }
-});
+test.serial(
+  'one remote machine gets only a fraction of the wire protocol connections',
+  async (t) => {
+    const addresses = Object.values(networkInterfaces()).flat();
+    const other = addresses.find((one) => one?.family === 'IPv4' && !one.internal);
+    if (other === undefined) {
+      t.pass('this machine has no address of its own');
+      return;
+    }
+    const wide = await startTestServer({
+      set: [
+        'pg.net.bind.to=0.0.0.0:0',
+        'pg.password=other',
+        'pg.net.connection.limit.per.address=2',
+      ],
+    });
+    t.teardown(() => wide.stop());
+    const clientAt = (host: string): pg.Client => pgClient(wide.pg, { host, password: 'other' });
+    const clients = [clientAt(other.address), clientAt(other.address)];
+    for (const client of clients) {
+      await client.connect();
+    }
+    const third = clientAt(other.address);
+    const error = await t.throwsAsync<pg.DatabaseError>(third.connect());
+    t.is(error.code, '53300');
+    t.regex(error.message, /too many connections from .* \[limit=2\]/);
+    const local = clientAt('127.0.0.1');
+    await local.connect();
+    for (const client of [...clients, local]) {
+      await client.end();
+    }
+  },
+);
 
-test.serial('a refused request whose body came keeps its connection', async (t) => {
+test.serial('a refused request whose body arrived keeps its connection', async (t) => {
   const socket = await open(t, 'http');
   const request = 'POST /exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n';
   let answers = 0;
@@ -194,8 +204,8 @@ test.serial('a refused request whose body came keeps its connection', async (t) 
   socket.write(request);
   await until(() => answers === 2, 'the next is answered before its body');
   socket.write('abcd');
-  // Idle connections of this server end after 2 s: it goes on asking for longer than the rest of
-  // a body may take.
+  // Idle connections of this server end after 2 s. The requests continue for longer than the
+  // remainder of a body may take.
   for (let round = 3; round < 15; round += 1) {
     await sleep(1_000);
     socket.write(`${request}abcd`);

@@ -1,6 +1,6 @@
 /**
- * Gate S18: one user's queries, however many and however long they may run, leave others their
- * share of turns, processor time and memory.
+ * Gate S18: one user's queries, however many and long, leave other users their share of slots,
+ * processor time and memory.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -12,10 +12,12 @@ import { timed } from './measure.js';
 const HOSTILE = 'hostile:pw-12345678';
 const OTHER = 'other:pw-12345678';
 const MANY = 40;
-/** Fan-out of a thousand for each row, and nothing comes out: for hours. */
+/** Each row matches a thousand others and none passes, so it runs for hours. */
 const JOIN = 'select count() from big a join big b on a.k = b.k where a.x + b.x < 0';
 const SMALL = "select count() from big where v ~ '(1|2|3)+.*(7|8|9)$' and k % 7 = 3";
-/** The share of two users is half; a third part more is what a busy machine may add. */
+/**
+ * Two users should get half of the processor each, twice the time; a busy machine may add to that.
+ */
 const MAX_TIMES = 4;
 
 let server: TestServer;
@@ -58,7 +60,7 @@ async function median(t: ExecutionContext, query: string): Promise<number> {
   return times.sort((a, b) => a - b)[2] ?? Infinity;
 }
 
-test.serial("a user's many joins leave another user half of the processor", async (t) => {
+test.serial("a user's many joins leave half of the processor to another user", async (t) => {
   const alone = await median(t, SMALL);
   const stop = new AbortController();
   const all = Array.from({ length: MANY }, async () => {

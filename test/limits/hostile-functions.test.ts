@@ -1,10 +1,9 @@
 /**
- * Every function of the registry, by its own signatures, on arguments made to fill memory and time:
- * a long text, many long ones, all equal, all distinct, none. Each call is answered, or refused by
- * an error that is not ours; the process stays within its memory and answers others meanwhile.
- *
- * `npm test` takes one signature and one shape for each third function, others with each seed; with
- * HOSTILE_SHAPES=all every signature meets every shape (`npm run long-limits`).
+ * Calls every function of the registry, by its signatures, with arguments that fill memory and
+ * time: one long string, many long strings, all equal, all distinct, no rows. Each call is answered
+ * or refused without an internal error. The process stays within its memory and answers other
+ * clients meanwhile. `npm test` samples one signature and one shape for every third function, by
+ * seed. With HOSTILE_SHAPES=all every signature is called with every shape (`npm run long-limits`).
  */
 import test from 'ava';
 
@@ -16,40 +15,40 @@ import { peakMegabytes, timed } from './measure.js';
 const seed = suiteSeed();
 const isFull = process.env['HOSTILE_SHAPES'] === 'all';
 const TIMEOUT_MS = isFull ? 2000 : 200;
-/** Beyond its time limit a statement may be on a busy machine. */
+/** Allowed delay after the time limit on a busy machine. */
 const LATE_MS = 8000;
 const MORE_MEGABYTES = 512;
 const PING_MS = 50;
-/** What has effects on the whole server, or is not called with values. */
+/** Functions that affect the whole server, or are not called with values. */
 const NOT_CALLED = /^(?:cancel_query|pg_cancel|pg_terminate|flush_query_cache|reload_|pg_sleep)/;
 
-/** Says that the arguments are not ones of the function: then nothing was tried. */
+/** The arguments do not match the signature, so nothing was tested. */
 const UNMATCHED = /no matching function|unknown function|wrong number of arguments|must be/;
-/** For this share of the functions the arguments here may not fit. */
+/** Maximum fraction of functions whose arguments do not match. */
 const MAX_UNMATCHED = 0.1;
 
-/** Where arguments come from: `t` a text, `i` a number, `a` an array, `b` bytes. */
+/** Sources of arguments: `t` a string, `i` a number, `a` an array, `b` bytes. */
 const SHAPES: readonly string[] = [
-  // One long text.
+  // One long string.
   `(select concat(${Array.from({ length: 64 }, () => 't').join(',')}) t, i, ts, a, b, s from
     (select rpad('x', 1000000, 'xy ') t, 1 i, 0::timestamp ts, array_build(1, 1000000, 0.5) a,
       rnd_bin(1000000, 1000000, 0) b, 'k'::symbol s from long_sequence(1)))`,
-  // Many long ones, all distinct.
+  // Many long strings, all distinct.
   `(select rpad(x::varchar, 1000000, 'xy ') t, x i, x::timestamp ts,
     rnd_double_array(1, 0, 0, 100000) a, rnd_bin(100000, 100000, 0) b, rnd_symbol('a', 'b') s
     from long_sequence(100000))`,
-  // Many long ones, all equal.
+  // Many long strings, all equal.
   `(select rpad('x', 1000000, 'xy ') t, 7 i, 7::timestamp ts, array_build(1, 100000, 1.5) a,
     rnd_bin(100000, 100000, 0) b, 'k'::symbol s from long_sequence(100000))`,
-  // Many short ones, all distinct.
+  // Many short strings, all distinct.
   `(select x::varchar t, x i, x::timestamp ts, array[x, -x] a, rnd_bin(1, 9, 0) b,
     rnd_symbol('a', 'b') s from long_sequence(100000000))`,
-  // None.
+  // No rows.
   `(select x::varchar t, x i, x::timestamp ts, array[x, -x] a, rnd_bin(1, 9, 0) b,
     rnd_symbol('a', 'b') s from long_sequence(10) where x < 0)`,
 ];
 
-/** What a signature's type is called with. */
+/** Argument for each type in a signature. */
 const ARGUMENTS: readonly (readonly [type: RegExp, argument: string])[] = [
   [/\[|array/i, 'a'],
   [/^(?:varchar|string|text|any|value|key|separator)/i, 't'],
@@ -72,7 +71,7 @@ function argumentOf(type: string): string {
   return ARGUMENTS.find(([name]) => name.test(type))?.[1] ?? 'i';
 }
 
-/** So often an argument comes that a signature lets come again. */
+/** Number of arguments for a variadic parameter. */
 const REPEATED = Array.from({ length: 8 });
 
 interface Call {
@@ -81,7 +80,7 @@ interface Call {
   readonly text: string;
 }
 
-/** One call of a signature: `round(DOUBLE [, INT]) -> DOUBLE` is `round(i, 1000000)`. */
+/** A call of a signature: `round(DOUBLE [, INT]) -> DOUBLE` becomes `round(i, 1000000)`. */
 function callOf(kind: string, signature: string): Call {
   const [, name = '', list = ''] = /^([^(]+)\((.*?)\)(?: ->|$)/.exec(signature) ?? [];
   const types = list
@@ -96,10 +95,10 @@ function callOf(kind: string, signature: string): Call {
   return { kind, name, text: `${name}(${args.join(', ')})` };
 }
 
-/** Looks at each value, of whatever type it is. */
+/** Reads each value, of any type. */
 const COUNT = 'sum(case when r is null then 0 else 1 end)';
 
-/** The call, so that all of it is computed and little of it is shown. */
+/** A statement that computes the whole call and returns little. */
 function statementOf({ kind, text }: Call, shape: string): string {
   switch (kind) {
     case 'GROUP_BY':
@@ -133,7 +132,7 @@ async function calls(): Promise<Call[]> {
   const list = "select type, signature from functions() where type != 'CURSOR' order by signature";
   const rows = await rowsOf(server, list);
   const found = rows.map(([kind, signature]) => callOf(String(kind), String(signature)));
-  // What takes neither texts nor arrays cannot be made large by them.
+  // Functions without string or array arguments cannot be made large.
   const wanted = found.filter(
     ({ kind, name, text }) =>
       !NOT_CALLED.test(name) && (kind !== 'STANDARD' || /[(,] ?[tab][,)]/.test(text)),
@@ -151,7 +150,7 @@ async function calls(): Promise<Call[]> {
     });
 }
 
-test('no call of a function fills the memory, or goes on after its time', async (t) => {
+test('no function call exhausts the memory, or runs past its timeout', async (t) => {
   t.timeout(3_600_000);
   const list = await calls();
   t.true(list.length > 50, `${list.length} calls`);

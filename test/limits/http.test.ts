@@ -1,4 +1,6 @@
-/** The limits of requests and connections, each met once: what is refused, and how much. */
+/**
+ * The limits of requests and connections, each tested once: what is refused, and with which limit.
+ */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -13,7 +15,7 @@ const WAIT_MS = 20_000;
 const KIBIBYTE = 1024;
 
 let server: TestServer;
-/** A server with few connections, on every address. */
+/** A server with few connections, listening on every address. */
 let small: TestServer;
 
 test.before(async () => {
@@ -45,7 +47,7 @@ async function connect(to: TestServer, host = '127.0.0.1'): Promise<Socket> {
   return socket;
 }
 
-/** A connection that is not closed to make room: it has asked for data. */
+/** A member connection, which is not closed to free a slot because it has requested data. */
 async function member(to: TestServer, host?: string): Promise<Socket> {
   const socket = await connect(to, host);
   socket.write('GET /exec?query=select+1 HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -53,7 +55,7 @@ async function member(to: TestServer, host?: string): Promise<Socket> {
   return socket;
 }
 
-/** Sends `text` and reads until the other side closes. */
+/** Sends `text` and reads until the peer closes. */
 async function closing(socket: Socket, text: string): Promise<string> {
   let answer = '';
   socket.setEncoding('latin1').on('data', (piece: string) => {
@@ -78,14 +80,14 @@ async function post(
 
 const HEAD = 'GET /ping HTTP/1.1\r\nHost: localhost\r\n';
 
-test('a head that is too large', async (t) => {
+test('a request head that is too large', async (t) => {
   const fits = `${HEAD}X-Long: ${'x'.repeat(3 * KIBIBYTE)}\r\nConnection: close\r\n\r\n`;
   t.regex(await closing(await connect(server), fits), /^HTTP\/1\.1 204 /);
   const large = `${HEAD}X-Long: ${'x'.repeat(5 * KIBIBYTE)}\r\n\r\n`;
   t.regex(await closing(await connect(server), large), /^HTTP\/1\.1 431 [^]*Connection: close/);
 });
 
-test('a head that does not end', async (t) => {
+test('an incomplete request head', async (t) => {
   const started = performance.now();
   const answer = await closing(await connect(server), HEAD);
   t.regex(answer, /^HTTP\/1\.1 408 /);
@@ -114,7 +116,7 @@ for (const [path, rest] of [
   ['/settings?version=0', 'Content-Length: 10\r\n\r\n{'],
   ['/imp?name=stalled', UPLOAD],
 ] as const) {
-  test(`a body that does not go on: ${path} ${rest.length}`, async (t) => {
+  test(`an incomplete body: ${path} ${rest.length}`, async (t) => {
     const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\n`;
     const answer = await closing(await connect(server), head + rest);
     t.regex(answer, /^HTTP\/1\.1 408 [^]*Connection: close/);
@@ -124,7 +126,7 @@ for (const [path, rest] of [
   });
 }
 
-test('a client that takes nothing of its answer', async (t) => {
+test('a client that never reads its response', async (t) => {
   const socket = await connect(server);
   socket.pause();
   const query = 'select x as untaken from long_sequence(100000000)';
@@ -146,7 +148,7 @@ test('a client that takes nothing of its answer', async (t) => {
   socket.destroy();
 });
 
-test('a connection that idles', async (t) => {
+test('an idle connection', async (t) => {
   const answer = await closing(await connect(server), `${HEAD}\r\n`);
   t.regex(answer, /^HTTP\/1\.1 204 [^]*Keep-Alive: timeout=1/);
 });
@@ -188,7 +190,7 @@ function upload(parts: readonly (readonly [name: string, content: string])[]): F
   return form;
 }
 
-test('an upload of too many parts', async (t) => {
+test('an upload with too many parts', async (t) => {
   const parts = Array.from({ length: 9 }, () => ['data', 'a,b\n1,2\n'] as const);
   const [status, text] = await post('/imp?name=parts', upload(parts));
   t.is(status, 400);
@@ -230,22 +232,25 @@ test('a boundary that is too long', async (t) => {
   );
 });
 
-test.serial('too many connections are told so, and those that are open go on', async (t) => {
-  const open: Socket[] = [];
-  for (let index = 0; index < 4; index += 1) {
-    open.push(await member(small));
-  }
-  const refused = await closing(await connect(small), `${HEAD}\r\n`);
-  t.regex(refused, /^HTTP\/1\.1 503 [^]*Retry-After: 1\r\n[^]*too many connections \[limit=4\]/);
-  for (const socket of open) {
-    const answer = await closing(socket, `${HEAD}Connection: close\r\n\r\n`);
-    t.regex(answer, /^HTTP\/1\.1 204 /);
-  }
-  const again = await closing(await connect(small), `${HEAD}Connection: close\r\n\r\n`);
-  t.regex(again, /^HTTP\/1\.1 204 /);
-});
+test.serial(
+  'connections over the limit are refused with a reason, open connections continue',
+  async (t) => {
+    const open: Socket[] = [];
+    for (let index = 0; index < 4; index += 1) {
+      open.push(await member(small));
+    }
+    const refused = await closing(await connect(small), `${HEAD}\r\n`);
+    t.regex(refused, /^HTTP\/1\.1 503 [^]*Retry-After: 1\r\n[^]*too many connections \[limit=4\]/);
+    for (const socket of open) {
+      const answer = await closing(socket, `${HEAD}Connection: close\r\n\r\n`);
+      t.regex(answer, /^HTTP\/1\.1 204 /);
+    }
+    const again = await closing(await connect(small), `${HEAD}Connection: close\r\n\r\n`);
+    t.regex(again, /^HTTP\/1\.1 204 /);
+  },
+);
 
-test.serial('one other machine has a part of the connections', async (t) => {
+test.serial('one remote machine gets only a fraction of the connections', async (t) => {
   const address = Object.values(networkInterfaces())
     .flat()
     .find((found) => found?.internal === false && found.family === 'IPv4')?.address;

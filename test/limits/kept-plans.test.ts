@@ -1,4 +1,4 @@
-/** A statement that is kept for its next execution keeps its plan, not what one execution built. */
+/** A cached statement retains its plan, not the data that one execution built. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ import test from 'ava';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { ask, rowsOf } from './client.js';
 
-/** Values of a gauge of `/metrics`. */
+/** Value of a `/metrics` gauge. */
 async function gauge(server: TestServer, name: string): Promise<number> {
   const text = await (await fetch(`${server.url}/metrics`)).text();
   const line = text.split('\n').find((each) => each.startsWith(`${name} `));
@@ -19,7 +19,7 @@ function temporaryFiles(server: TestServer): number {
   return entries.filter((entry) => entry.isFile()).length;
 }
 
-/** What is held in the end: an execution may end shortly after its answer. */
+/** The final value; an execution may end shortly after its response. */
 async function settled(read: () => number | Promise<number>): Promise<number> {
   let last = await read();
   for (let tries = 0; tries < 100 && last > 0; tries += 1) {
@@ -29,13 +29,13 @@ async function settled(read: () => number | Promise<number>): Promise<number> {
   return last;
 }
 
-test('nothing stays of queries that ended, were stopped or failed', async (t) => {
+test('completed, cancelled and failed queries leave nothing allocated', async (t) => {
   const server = await startTestServer({
     set: [
       'query.memory.pool=256M',
       'query.memory.limit=64M',
       'metrics.enabled=true',
-      // A query's memory is shared by its workers.
+      // The memory of a query is divided among its workers.
       'shared.query.worker.count=2',
     ],
   });
@@ -57,7 +57,7 @@ test('nothing stays of queries that ended, were stopped or failed', async (t) =>
     }
     const byFiles = 'select count() from t a join t b on a.s = b.s';
     t.deepEqual(await rowsOf(server, byFiles), [[1_000_000]]);
-    // One long text can neither be spilled nor be had in parts.
+    // One long string can neither be spilled nor be split.
     const refused = "select length(string_agg(rpad(s, 100, 'x'), ',')) from t";
     t.regex((await ask(server, refused)).error ?? '', /out of memory/);
     t.is(await settled(() => gauge(server, 'tidemark_query_memory_bytes')), 0);
@@ -67,7 +67,7 @@ test('nothing stays of queries that ended, were stopped or failed', async (t) =>
   }
 });
 
-test('rows that are kept are never older than the tables', async (t) => {
+test('cached rows are never older than the tables', async (t) => {
   const server = await startTestServer();
   const often = async (query: string): Promise<unknown> => {
     const first = await rowsOf(server, query);

@@ -1,6 +1,6 @@
 /**
- * Changes of more cells than are held in memory: written to new segments, seen all at once, and
- * there after a kill.
+ * Changes of more cells than fit into memory: written to new segments, visible atomically, and
+ * durable after a kill.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -10,10 +10,10 @@ import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
-/** New cells of three columns and the rows' places: more than are logged. */
+/** New cells of three columns and the row positions: more than the log takes. */
 const ROWS = 3_000_000;
 
-test('a large UPDATE, a joined one and another type for a column', async (t) => {
+test('a large UPDATE, a joined UPDATE and a column type change', async (t) => {
   const first = await startTestServer();
   const root = first.root;
   const rows = async (query: string): ReturnType<typeof rowsOf> => await rowsOf(server, query);
@@ -49,7 +49,7 @@ test('a large UPDATE, a joined one and another type for a column', async (t) => 
   const total = (ROWS * (ROWS + 1)) / 2;
   t.deepEqual(await rows(sums), [[all, total, total + all, all, 11]]);
 
-  // The rows of a join come in no order, and are sorted.
+  // Rows of a join are unordered, and must be sorted.
   await rows(`update t set d = k.y, v = 'joined', s = 'one' from keys k where t.x = k.x`);
   const wrong = 'select count() from t where x > 0 and d != (x * 7919) % 3000001';
   t.deepEqual(await rows(wrong), [[0]]);
@@ -59,7 +59,8 @@ test('a large UPDATE, a joined one and another type for a column', async (t) => 
   const typed = 'select count() from t where x > 0 and d::double != (x * 7919) % 3000001';
   t.deepEqual(await rows(typed), [[0]]);
 
-  // Nothing of one that is cut short stays. Its text takes long, so that it does not end before.
+  // An interrupted change leaves nothing. Its expression is slow, so that it does not complete
+  // before.
   const slow = "regexp_replace(rpad('nothing ' || x, 400, 'no'), '(.|..|...)+(r|w)+9', 'a')";
   const text = `update t set d = 'nothing', v = ${slow}, s = 'two'`;
   const cut = ask(server, text);

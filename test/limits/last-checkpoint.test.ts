@@ -1,4 +1,4 @@
-/** Stopping takes no longer than it may, however much was not written yet, and leaves no file. */
+/** Stopping is bounded in time, however much is unwritten, and leaves no temporary file. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { exec } from '../torture/client.js';
 const PARTITIONS = 6_000;
 const STOP_MS = 4_500;
 
-test('a stop gives up the last checkpoint, and the next start has every row', async (t) => {
+test('shutdown skips the last checkpoint, and the next start recovers every row', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-stop-'));
   t.teardown(() => {
     rmSync(root, { recursive: true, force: true });
@@ -27,7 +27,7 @@ test('a stop gives up the last checkpoint, and the next start has every row', as
     const rows = Array.from({ length: 500 }, (_, row) => hour(from + row));
     await exec(server, `INSERT INTO t VALUES ${rows.join(', ')}`);
   }
-  // What a query that was stopped may leave.
+  // Leftovers of a cancelled query.
   mkdirSync(join(root, 'tmp', 'datafusion-left'));
   writeFileSync(join(root, 'tmp', 'datafusion-left', 'spilled'), 'rows');
   const began = performance.now();

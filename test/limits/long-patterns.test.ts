@@ -1,18 +1,21 @@
-/** Patterns are compiled to many times their length: each has a bound, which its refusal names. */
+/**
+ * Compiled patterns are many times longer than their source, so each has a limit that the refusal
+ * names.
+ */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { rowsOf, ask } from './client.js';
 
-/** Of LIKE and regular expressions, where no plain comparison does. */
+/** Maximum of LIKE patterns and regular expressions that need more than a plain comparison. */
 const MAX_BYTES = 256 * 1024;
-/** Of timestamp patterns. */
+/** Maximum of timestamp patterns. */
 const MAX_TIMESTAMP_BYTES = 1_000;
 
-/** A pattern that needs an automaton. */
+/** A pattern that requires an automaton. */
 const pattern = (bytes: number): string => `a_${'b'.repeat(bytes - 2)}`;
 const literal = (bytes: number): string => `'${pattern(bytes)}'`;
-/** The same, put together while the statement runs. */
+/** The same, computed at run time. */
 const computed = (bytes: number): string => `rpad('a_', ${bytes}, 'b')`;
 
 const PLACES: Readonly<Record<string, (text: string) => string>> = {
@@ -48,7 +51,7 @@ for (const [place, statement] of Object.entries(PLACES)) {
     for (const text of [literal, computed]) {
       t.regex((await ask(server, statement(text(MAX_BYTES + 1)))).error ?? '', words);
     }
-    // At the bound it is compiled, or refused for the memory that takes.
+    // At the limit it is compiled, or refused for lack of memory.
     const { error = '' } = await ask(server, statement(literal(MAX_BYTES)));
     t.notRegex(error, /a pattern of/);
   });
@@ -72,7 +75,7 @@ for (const [place, statement] of Object.entries(TIMES)) {
   });
 }
 
-/** Imports one row whose column has a pattern of so many bytes. */
+/** Imports one row with a column pattern of `bytes` bytes. */
 async function imported(bytes: number): Promise<string> {
   const schema = [{ name: 'd', type: 'TIMESTAMP', pattern: 'y'.repeat(bytes) }];
   const form = new FormData();

@@ -1,7 +1,7 @@
 /**
  * npm run sweep -- [--only TEXT] [--most N] [--timeout MS] [--door http|pgwire] [--quiet]
  *
- * All constructs of the grammar, few of each and far too many: see `sweep.ts`.
+ * Runs all grammar constructs with few and with far too many repetitions: see `sweep.ts`.
  */
 import { parseArgs } from 'node:util';
 

@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 
 import type { TestServer } from '../golden/server.js';
 
-/** The most memory the process ever had, MiB. */
+/** Peak memory of the process in MiB. */
 export async function peakMegabytes(server: TestServer): Promise<number> {
   const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');
   return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024);
 }
 
-/** Seconds of processor time that the process has taken. */
+/** Processor seconds used by the process. */
 export async function cpuSeconds(server: TestServer): Promise<number> {
   const stat = await readFile(`/proc/${server.process.pid ?? 0}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -17,13 +17,13 @@ export async function cpuSeconds(server: TestServer): Promise<number> {
 }
 
 interface Timed {
-  /** Status and text. */
+  /** Status and response text. */
   readonly answer: string;
-  /** From asking to the answer, milliseconds. */
+  /** Milliseconds from request to response. */
   readonly ms: number;
 }
 
-/** A statement with a time limit; no more than five rows of its answer. */
+/** Runs a statement with a time limit, and reads at most five rows. */
 export async function timed(
   server: TestServer,
   query: string,

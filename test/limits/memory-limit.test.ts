@@ -1,21 +1,21 @@
-/** What happens when the process, not one query, holds too much memory. */
+/** Behaviour when the process, not a single query, holds too much memory. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
-/** Groups without end: memory grows until the query is stopped. */
+/** Endless groups: memory grows until the query is stopped. */
 const GREEDY = 'select x, count() c from long_sequence(1000000000000) order by c';
 const SMALL = 'select count() from long_sequence(1000000) where x % 7 = 1';
 
-test('above the limit nothing is begun or written, small queries go on', async (t) => {
-  // Less than the program itself takes.
+test('above the limit heavy queries and writes are refused, small queries run', async (t) => {
+  // Less than the program itself needs.
   const server = await startTestServer({ set: ['memory.limit=20M'] });
   try {
     const refused = /^memory is low: the server holds \d+ of 20 MiB$/;
     let query = await ask(server, SMALL);
-    // One that was begun before the first measurement is stopped.
+    // A query started before the first measurement is stopped.
     for (let tries = 0; tries < 100 && !refused.test(query.error ?? ''); tries += 1) {
       query = await ask(server, SMALL);
     }
@@ -31,14 +31,14 @@ test('above the limit nothing is begun or written, small queries go on', async (
   }
 });
 
-test('the largest query is stopped, and the others go on', async (t) => {
+test('the largest query is cancelled, and the others continue', async (t) => {
   const set = ['memory.limit=500M', 'query.memory.pool=4G', 'query.memory.limit=4G'];
   const server = await startTestServer({ set });
   try {
     await rowsOf(server, 'create table t (x long)');
     const greedy = await ask(server, GREEDY);
     t.regex(greedy.error ?? '', /^stopped as the largest query: the server holds \d+ of 500 MiB$/);
-    // It comes back by itself.
+    // It recovers by itself.
     await until(async () => {
       const write = await ask(server, 'insert into t values (1)');
       return write.error === undefined;

@@ -1,7 +1,7 @@
 /**
- * One line that makes much of little: texts that grow by being replaced, joined, repeated over
- * rows, and small files with large cells. Each is answered, or refused by a limit that it names,
- * in time; the process stays within its memory.
+ * Statements that expand small inputs: strings that grow by replacing, joining or repetition over
+ * rows, and small files with large cells. Each is answered, or refused by a named limit, in time;
+ * the process stays within its memory.
  */
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,10 +16,10 @@ import { peakMegabytes, timed } from './measure.js';
 const FILES = fileURLToPath(new URL('../../../test/limits/files', import.meta.url));
 const NAMES = ['dictionary', 'text', 'binary', 'list', 'skewed'];
 const TIMEOUT_MS = 2000;
-/** Beyond its time limit a statement may be on a busy machine. */
+/** Allowed delay after the time limit on a busy machine. */
 const LATE_MS = 8000;
 const MORE_MEGABYTES = 512;
-/** What a refusal names: the share of a query, the process, the time, or a size. */
+/** Limits that a refusal may name: query memory, process memory, time, or a size. */
 const REFUSED = /query\.memory\.limit|the server holds|timeout, query aborted|at most|\[limit=/;
 
 let server: TestServer;
@@ -95,7 +95,7 @@ const STATEMENTS: readonly string[] = [
   `select array_count(l) from read_parquet('skewed.parquet')`,
 ];
 
-test.serial('what one statement makes of little is bounded', async (t) => {
+test.serial('statements that expand small inputs are bounded', async (t) => {
   const before = await peakMegabytes(server);
   let peak = before;
   const problems: string[] = [];
@@ -114,7 +114,7 @@ test.serial('what one statement makes of little is bounded', async (t) => {
   t.log(`${before} MiB before, ${peak} at the peak`);
 });
 
-test.serial('many at once stay within the memory of the process', async (t) => {
+test.serial('many concurrent expansions stay within the process memory', async (t) => {
   const each = STATEMENTS.slice(0, 12);
   const all = Array.from({ length: 36 }, (_, at) => each[at % each.length] ?? '');
   const answers = await Promise.all(all.map((statement) => timed(server, statement, TIMEOUT_MS)));

@@ -1,7 +1,7 @@
 /**
- * Every operator over every hostile shape. An operator joins by being there: what the sources name
- * or a plan shows has statements in `operators/entries.ts`, or the first tests fail. Of the cases a
- * sample runs here, another with each seed; `npm run hostile` runs all.
+ * Runs every operator over every adversarial shape. Operators are discovered: the first tests fail
+ * when one in the source code or in a plan has no statements in `operators/entries.ts`. A seeded
+ * sample of the cases runs here; `npm run hostile` runs all.
  */
 import test from 'ava';
 
@@ -15,9 +15,9 @@ import { casesOf, Ground, type Outcome, run, textOf } from './operators/run.js';
 const seed = suiteSeed();
 const ROWS = 50_000;
 const TERMS = 100_000;
-/** What a statement may take that brings no limit. */
+/** Time limit of statements that set none. */
 const QUERY_TIMEOUT_MS = 1_000;
-/** For the cases of one size of memory. */
+/** Time for the cases of one memory size. */
 const BUDGET_MS = 10_000;
 
 let ground: Ground;
@@ -31,7 +31,7 @@ test.after.always(async () => {
   await ground.end();
 });
 
-test.serial('every operator of the sources has statements', (t) => {
+test.serial('every operator in the source code has statements', (t) => {
   const { names, without } = namesInSources();
   t.true(names.length >= 14, names.join());
   t.deepEqual(without, [], 'an operator without a name');
@@ -39,11 +39,11 @@ test.serial('every operator of the sources has statements', (t) => {
     names.filter((name) => !(name in ENTRIES)),
     [],
   );
-  // What runs ours, what shows as what is inside, and the scans of files.
+  // The node for our operators, the transparent wrapper, and the file scans.
   t.deepEqual(planNodes(), ['BoundedExec', 'OperatorExec', 'ParquetScanExec', 'TextScanExec']);
 });
 
-test.serial('the plan of each statement has its operator', async (t) => {
+test.serial('the plan of each statement contains its operator', async (t) => {
   const missing: string[] = [];
   const seen = new Set<string>();
   const reached = new Set<string>();
@@ -68,30 +68,37 @@ test.serial('the plan of each statement has its operator', async (t) => {
   );
 });
 
-test.serial('each is right or refused by a limit, in its time and memory', async (t) => {
-  t.timeout(300_000);
-  const random = new Random(seed);
-  const outcomes: Outcome[] = [];
-  for (const pool of ['usual', 'small'] as const) {
-    await ground.use(pool);
-    const cases = casesOf(ground.shapes, TERMS, () => true)
-      .map((one) => ({ one, at: random.next() }))
-      .sort((left, right) => left.at - right.at);
-    const end = performance.now() + BUDGET_MS;
-    for (const { one } of cases) {
-      if (performance.now() > end) {
-        break;
+test.serial(
+  'each statement is correct or refused by a limit, within its time and memory',
+  async (t) => {
+    t.timeout(300_000);
+    const random = new Random(seed);
+    const outcomes: Outcome[] = [];
+    for (const pool of ['usual', 'small'] as const) {
+      await ground.use(pool);
+      const cases = casesOf(ground.shapes, TERMS, () => true)
+        .map((one) => ({ one, at: random.next() }))
+        .sort((left, right) => left.at - right.at);
+      const end = performance.now() + BUDGET_MS;
+      for (const { one } of cases) {
+        if (performance.now() > end) {
+          break;
+        }
+        const outcome = await run(ground.server, one);
+        outcomes.push(outcome);
+        const { name, problem, answer } = outcome;
+        t.is(
+          problem,
+          undefined,
+          `${pool}: ${name}: ${answer}: ${one.statement.rows.slice(0, 300)}`,
+        );
       }
-      const outcome = await run(ground.server, one);
-      outcomes.push(outcome);
-      const { name, problem, answer } = outcome;
-      t.is(problem, undefined, `${pool}: ${name}: ${answer}: ${one.statement.rows.slice(0, 300)}`);
     }
-  }
-  const answered = outcomes.filter(({ isAnswered }) => isAnswered).length;
-  t.true(answered > 0 && answered < outcomes.length, 'some are answered, some refused');
-  t.log(`${outcomes.length} cases: ${answered} answered, ${outcomes.length - answered} refused`);
-});
+    const answered = outcomes.filter(({ isAnswered }) => isAnswered).length;
+    t.true(answered > 0 && answered < outcomes.length, 'some are answered, some refused');
+    t.log(`${outcomes.length} cases: ${answered} answered, ${outcomes.length - answered} refused`);
+  },
+);
 
 test.serial('every operator in the plans of the grammar has statements', async (t) => {
   await ground.use('usual');

@@ -1,4 +1,4 @@
-/** What planning takes: about as much time as the statement has parts, and an end in any case. */
+/** Planning time is roughly linear in the size of the statement, and always bounded. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -23,12 +23,12 @@ test.after.always(async () => {
 const list = (count: number, text: (at: number) => string, between = ', '): string =>
   Array.from({ length: count }, (_, at) => text(at)).join(between);
 
-/** Each value of another sub-query that reads the row around it. */
+/** Each value is a separate correlated sub-query. */
 const correlated = (count: number): string =>
   `select i, ${list(count, (at) => `(select max(d) + ${at} from sb b where b.i = sb.i) c${at}`)}
    from sb order by i limit 2`;
 
-test('sub-queries side by side do not multiply each other', async (t) => {
+test('sibling sub-queries do not multiply the planning work', async (t) => {
   const rows = await rowsOf(server, correlated(20));
   t.deepEqual(rows, [
     [1, ...Array.from({ length: 20 }, (_, at) => 1 + at)],
@@ -36,12 +36,12 @@ test('sub-queries side by side do not multiply each other', async (t) => {
   ]);
 });
 
-test('conditions with sub-queries do not multiply each other', async (t) => {
+test('conditions with sub-queries do not multiply the planning work', async (t) => {
   const tests = list(15, (at) => `exists (select 1 from sb b where b.i = sb.i + ${at})`, ' and ');
   t.deepEqual(await rowsOf(server, `select count() from sb where ${tests}`), [[86]]);
 });
 
-test('sub-queries within each other are refused before they fill the memory', async (t) => {
+test('nested sub-queries are refused before they exhaust the memory', async (t) => {
   let value = '1';
   for (let at = 0; at < 40; at += 1) {
     value = `(select max(d) + ${value} from sb b${at} where b${at}.i = sb.i)`;
@@ -51,7 +51,7 @@ test('sub-queries within each other are refused before they fill the memory', as
   t.regex(error ?? '', /too large|too deep|too many/);
 });
 
-test('set operations in long chains have the rows of short ones', async (t) => {
+test('long chains of set operations return the same rows as short ones', async (t) => {
   const words = ['union', 'union all', 'except', 'intersect', 'except all', 'intersect all'];
   for (const word of words) {
     const one = `select 1 x ${word} select 2`;
@@ -83,7 +83,7 @@ test('a view over views is bound once', async (t) => {
   t.is((await rowsOf(server, 'views()')).length, 9);
 });
 
-test('a wide file is read by the columns that are named', async (t) => {
+test('of a wide file only the named columns are read', async (t) => {
   const columns = list(9_000, (at) => `${at}.5 c${at}`);
   const body = new URLSearchParams({ query: `select ${columns}`, fmt: 'parquet' });
   const exported = await fetch(`${server.url}/exp`, { method: 'POST', body });
@@ -100,12 +100,12 @@ test('a wide file is read by the columns that are named', async (t) => {
   t.regex(error ?? '', /too many columns \[9000 of 9000\]/);
 });
 
-/** A statement that takes long to bind: its variables double. */
+/** A statement that is slow to bind, because its variables double. */
 const doubling = (levels: number): string =>
   `declare @v0 := i, ${list(levels, (at) => `@v${at + 1} := @v${at} + 1 - @v${at}`)}
    select @v${levels} from sb`;
 
-test('the time limit counts for binding', async (t) => {
+test('the time limit applies to binding', async (t) => {
   const started = performance.now();
   const body = new URLSearchParams({ query: doubling(60) });
   const headers = { 'Statement-Timeout': '50' };
@@ -115,7 +115,7 @@ test('the time limit counts for binding', async (t) => {
   t.true(performance.now() - started < 5_000);
 });
 
-test('a client that leaves ends the binding of its statement', async (t) => {
+test('a disconnected client cancels the binding of its statement', async (t) => {
   const body = new URLSearchParams({
     query: `select * from sb pivot (sum(d) for i in (
       select a.x from long_sequence(1000000) a cross join long_sequence(1000000) b
@@ -128,7 +128,7 @@ test('a client that leaves ends the binding of its statement', async (t) => {
       server,
       "select count() from query_activity() where query like '%pivot%'",
     );
-    // The question itself is one.
+    // Excludes this query itself.
     return Number(rows[0]?.[0]) - 1;
   };
   await until(async () => (await running()) > 0, 'the statement is bound');
@@ -138,7 +138,7 @@ test('a client that leaves ends the binding of its statement', async (t) => {
   t.pass();
 });
 
-test('a large array is no constant of a plan', async (t) => {
+test('a large array is not folded into the plan', async (t) => {
   const large = 'array_build(1, 5000000, 1.0)';
   await rowsOf(server, 'create table la (ts timestamp, a double[]) timestamp(ts) partition by day');
   const began = performance.now();

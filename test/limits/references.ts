@@ -1,10 +1,10 @@
 /**
- * Every construct that may name another of its kind, as cycles of length 1, 2 and 3 and as a chain
- * of 10,000. A new construct joins by an entry of `KINDS`.
+ * Every construct that may refer to another of its kind, as cycles of length 1, 2 and 3 and as a
+ * chain of 10,000. Add a new construct to `KINDS`.
  */
 import type { Construct } from './constructs.js';
 
-/** A definition, and the one it refers to; null: it refers to nothing. */
+/** A definition and the one it refers to; null for none. */
 interface Link {
   readonly at: number;
   readonly to: number | null;
@@ -12,22 +12,25 @@ interface Link {
 
 interface Kind {
   readonly name: string;
-  /** A statement that defines these in their order, and uses the last of them. */
+  /** A statement that contains these definitions in order and uses the last one. */
   readonly of: (links: readonly Link[]) => string;
-  /** What runs before it, where the definitions are statements of their own. */
+  /** Setup statements, when the definitions are separate statements. */
   readonly before?: (links: readonly Link[]) => readonly string[];
-  /** The length of the chain, where 10,000 of them would take too long to make. */
+  /** Length of the chain, when 10,000 would take too long to create. */
   readonly chain?: number;
-  /** Whether a chain of that length is more than is allowed. */
+  /** Whether a chain of that length exceeds a limit. */
   readonly refusesChain?: boolean;
-  /** Whether what looks like a cycle has a meaning: each names what was there before it. */
+  /**
+   * Whether an apparent cycle is valid, because each definition refers to the previous object of
+   * the name.
+   */
   readonly hasMeaning?: boolean;
 }
 
 const CYCLES: readonly number[] = [1, 2, 3];
 const CHAIN = 10_000;
 
-/** Definitions separated by commas. */
+/** Comma-separated definitions. */
 function defined(links: readonly Link[], define: (link: Link) => string): string {
   return links.map((link) => define(link)).join(', ');
 }
@@ -53,7 +56,7 @@ const declared = (
   `declare ${defined(links, ({ at, to }) => `@v${at} := ${to === null ? first : value(`@v${to}`)}`)}
     ${use(`@v${last(links)}`)}`;
 
-/** Each in a scope of its own, within the scope of the one before. */
+/** Each in a scope nested in the previous one. */
 const scopes = (links: readonly Link[]): string => {
   const names = links.length;
   const inner = links
@@ -133,12 +136,12 @@ const KINDS: readonly Kind[] = [
         viewOf(at, to ?? 0),
       ),
     ],
-    // The last one is a level deeper than is allowed.
+    // The last view is one level deeper than allowed.
     chain: 33,
     refusesChain: true,
   },
   {
-    // Dropped and made again over the last one, the first closes the ring.
+    // The first view is dropped and re-created over the last one, which closes the cycle.
     name: 'materialized views',
     of: (links) =>
       links.length === 1
@@ -200,12 +203,12 @@ const KINDS: readonly Kind[] = [
       );
       return `select count() from sb ${joined.join(' ')}`;
     },
-    // A condition on one side alone has a meaning.
+    // A condition on only one side is valid.
     hasMeaning: true,
     refusesChain: true,
   },
   {
-    // Each reads the one before it by the name of its alias.
+    // Each refers to the previous one by its alias.
     name: 'joins by a horizon',
     of: (links) => {
       const joined = links.map(({ at }) => `horizon join bt q${at} on (s)`);
@@ -250,7 +253,7 @@ const liveOf = (at: number, base: string): string =>
   `create live view live${at} flush every 100ms start from beginning as
     (select ts, i, count() over (partition by i order by ts) n from ${base})`;
 
-/** Levels that no text needs. */
+/** Nesting depth beyond any realistic statement. */
 const NESTED = 100_000;
 
 const nested = (
@@ -274,11 +277,11 @@ export const NESTINGS: readonly Construct[] = [
   nested('negations', ['- ', 'i', '']),
 ];
 
-/** Definitions of which each refers to the next one, and the last to the first. */
+/** Definitions that each refer to the next, and the last to the first. */
 const cycle = (length: number): readonly Link[] =>
   Array.from({ length }, (_, at) => ({ at, to: (at + 1) % length }));
 
-/** Definitions of which each refers to the one before it. */
+/** Definitions that each refer to the previous one. */
 const chain = (length: number): readonly Link[] =>
   Array.from({ length }, (_, at) => ({ at, to: at === 0 ? null : at - 1 }));
 

@@ -1,4 +1,4 @@
-/** How large things may be: each limit has a key, and its error names the thing and the limit. */
+/** Size limits: each has a configuration key, and its error names the object and the limit. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -30,7 +30,7 @@ test.after.always(async () => {
 
 const BEFORE = 'select count(), max(ts) from t';
 
-/** The statement is refused in these words, and the table is as it was and takes rows. */
+/** The statement is refused with this message; the table is unchanged and accepts rows. */
 async function refused(t: ExecutionContext, query: string, error: string): Promise<void> {
   const before = await rowsOf(server, BEFORE);
   const answer = await ask(server, query);
@@ -104,7 +104,7 @@ test.serial('a line of an import', async (t) => {
   t.is(status, 'a line of more than 2048 bytes: at most 2048 are allowed');
 });
 
-test('arrays beyond what is made anywhere', async (t) => {
+test('arrays over the hard limit', async (t) => {
   const { error } = await ask(server, 'select array_build(1, 10000001, 0.0)');
   t.regex(error ?? '', /at most 10000000 elements are allowed|array_build/);
 });

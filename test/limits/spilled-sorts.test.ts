@@ -1,4 +1,7 @@
-/** Sorts and ranks of more rows than a query may hold: the same answers as with enough memory. */
+/**
+ * Sorts and ranks of more rows than fit the query memory give the same answers as with enough
+ * memory.
+ */
 import test from 'ava';
 
 import { Tidemark } from '../correctness/databases.js';
@@ -21,12 +24,12 @@ const STATEMENTS: readonly string[] = [
     '(SELECT n, dense_rank() OVER (ORDER BY n DESC) r FROM a)',
   'SELECT sum(r), sum(r * n) FROM ' +
     '(SELECT n, row_number() OVER (PARTITION BY k ORDER BY v, ts) r FROM a)',
-  // Rows keep the order of time.
+  // Rows stay in time order.
   'SELECT ts, k, n, rank() OVER (PARTITION BY k ORDER BY v) r FROM a LIMIT 400000, 400020',
   'SELECT ts, n, rank() OVER (ORDER BY n) r FROM a LIMIT -20',
 ];
 
-test('what does not fit the memory of a query is spilled', async (t) => {
+test('sorts and groups larger than the query memory spill', async (t) => {
   const little = await Tidemark.start(['query.memory.limit=96M']);
   t.teardown(() => little.close());
   const enough = await Tidemark.start();

@@ -1,4 +1,4 @@
-/** What a client sends in one message ends with the client's own limit of time, or is refused. */
+/** All statements of one client message stop at the client's time limit, or are refused. */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 
@@ -7,7 +7,7 @@ import { rowsOf } from './client.js';
 import { pgClient } from '../pg-client.js';
 
 const TIMEOUT_MS = 500;
-/** Tests share the machine; without a limit the statements below take much longer. */
+/** The tests share the machine; without a limit the statements below take much longer. */
 const MARGIN_MS = 5_000;
 const COLUMNS = 1_000;
 
@@ -23,7 +23,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** The error of a statement, which comes in time. */
+/** Error of a statement, which must arrive in time. */
 async function failed(t: ExecutionContext, query: pg.QueryConfig): Promise<string> {
   const client = pgClient(server.pg, { options: `-c statement_timeout=${TIMEOUT_MS}` });
   await client.connect();
@@ -38,7 +38,7 @@ async function failed(t: ExecutionContext, query: pg.QueryConfig): Promise<strin
   }
 }
 
-test('a text of very many statements ends with the limit of its client', async (t) => {
+test('a string of very many statements ends at the client’s time limit', async (t) => {
   const text = 'select 1;'.repeat(60_000);
   t.regex(await failed(t, { text }), /^57014 timeout, query aborted/);
 });

@@ -1,4 +1,4 @@
-/** A clean stop under load: every client has its answer, or an error of its protocol. */
+/** A clean stop under load: every client gets its response, or an error of its protocol. */
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,18 +11,18 @@ import { stopRound } from '../torture/stop-round.js';
 const ROUNDS = 5;
 
 for (let round = 0; round < ROUNDS; round += 1) {
-  test.serial(`SIGTERM in the middle of everything: ${round}`, async (t) => {
+  test.serial(`SIGTERM during everything: ${round}`, async (t) => {
     t.deepEqual(await stopRound(round * 150), []);
   });
 }
 
-test.serial('nothing to do: a stop is over at once, with 0', async (t) => {
+test.serial('an idle server stops immediately, with exit code 0', async (t) => {
   const server = await startTestServer();
   t.is(await server.stop(), 0);
   t.notRegex(server.log(), /stopped before its end/);
 });
 
-test.serial('a stop that has to be forced tells so, by its exit code too', async (t) => {
+test.serial('a forced stop is reported, also by its exit code', async (t) => {
   const server = await startTestServer({ set: ['shutdown.timeout=1ms'] });
   server.process.kill('SIGTERM');
   t.is(await exitCode(server.process), 124);

@@ -1,26 +1,26 @@
 /**
- * Gate G26: no statement ends the server, keeps it from others, or goes on after its time. The
- * whole sweep is `npm run sweep`; here every construct is sent once, with more of it than any
- * client needs, and by turns over HTTP and the wire protocol.
+ * Gate G26: no statement crashes the server, blocks other clients, or runs past its time limit.
+ * `npm run sweep` runs the whole sweep; here every construct is sent once, larger than any client
+ * needs, alternately over HTTP and the wire protocol.
  */
 import test from 'ava';
 
 import { type Construct, CONSTRUCTS, COUNTS } from './constructs.js';
 import { sweep } from './sweep.js';
 
-/** What a statement may take. */
+/** Time limit of a statement. */
 const TIMEOUT_MS = 1_000;
-/** What it may take beyond that, of CPU time: tests share the machine. */
+/** Allowed CPU time beyond the limit, because the tests share the machine. */
 const MARGIN_MS = 500;
 
-/** The largest count that is not refused for the length of the text. */
+/** The largest count whose statement is not refused for its length. */
 function large(construct: Construct): number {
   const counts = construct.counts ?? COUNTS;
   return counts.filter((count) => count < 10_000).at(-1) ?? 1;
 }
 
 for (const door of ['http', 'pgwire'] as const) {
-  test.serial(`no construct of the grammar brings the server down: ${door}`, async (t) => {
+  test.serial(`no grammar construct crashes the server: ${door}`, async (t) => {
     t.timeout(300_000);
     const mine = CONSTRUCTS.filter((_, at) => at % 2 === (door === 'http' ? 0 : 1));
     const outcomes = await sweep(mine, {

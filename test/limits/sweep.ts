@@ -1,7 +1,7 @@
 /**
- * Sends every construct of `constructs.ts` to a server, few of it and far too many: gate G26. Each
- * statement has to end with an answer or a clear error, soon after its time limit, while the
- * server answers others and its memory stays within bounds.
+ * Gate G26: sends every construct of `constructs.ts` to a server, with few and with far too many
+ * repetitions. Each statement must end with a result or a clear error soon after its time limit,
+ * while the server answers other clients and its memory stays bounded.
  */
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -16,9 +16,9 @@ export type Door = 'http' | 'pgwire';
 interface SweepOptions {
   readonly doors: readonly Door[];
   readonly timeoutMs: number;
-  /** What an answer may come after the time limit. */
+  /** Allowed time of a response after the time limit. */
   readonly marginMs: number;
-  /** Chooses what is sent. */
+  /** Selects the statements to send. */
   readonly takes?: (construct: Construct, count: number) => boolean;
   readonly report?: (outcome: Outcome) => void;
 }
@@ -31,28 +31,28 @@ interface Outcome {
   readonly wallMs: number;
   readonly cpuMs: number;
   readonly peakMebibytes: number;
-  /** What is wrong; null for nothing. */
+  /** The problem; null if there is none. */
   readonly problem: string | null;
 }
 
 const MEBIBYTE = 1024 * 1024;
 const MEMORY_LIMIT_MEBIBYTES = 1024;
-/** What a process may have beyond its limit. */
+/** Allowed memory of the process beyond its limit. */
 const SLACK_MEBIBYTES = 512;
-/** The longest that the server may leave others without an answer, in CPU time of its own. */
+/** Maximum CPU time of the server during which other clients may wait for a response. */
 const DEAF_MS = 1_000;
 const TICKS_PER_SECOND = 100;
-/** A server that takes as much is ended before the machine suffers. */
+/** A server that uses this much memory is killed before the machine suffers. */
 const MAX_MEBIBYTES = 3_000;
 const NO_ANSWER = 'no answer';
 
-/** A clear error tells what was wrong; this one tells that the case was not considered. */
+/** An error is clear when it names the mistake; these show an unhandled case. */
 const UNCLEAR = /internal error|panic|Stack overflow|DataFusion|Physical plan/i;
 
-/** An answer that is no error. */
+/** A response that is not an error. */
 const IS_ROWS = /^200 |^\d+ rows$/;
 
-/** Everything that was sent, with what came of it. A server that died is started anew. */
+/** Sends all statements and returns their outcomes. A crashed server is restarted. */
 export async function sweep(
   constructs: readonly Construct[],
   options: SweepOptions,
@@ -105,7 +105,7 @@ async function tried(
   }
   const pings = new Pings(server);
   const [startedMs, cpuBefore] = [performance.now(), await cpuMs(server)];
-  // What does not end is given up, and the server with it.
+  // A statement that does not end is abandoned together with the server.
   const late = sleep(3 * timeoutMs + 5_000, NO_ANSWER, { ref: false });
   const answer = await Promise.race([asked(server, door, statement, timeoutMs), late]);
   const wallMs = Math.round(performance.now() - startedMs);
@@ -135,7 +135,7 @@ async function tried(
   return { name, count, door, answer, wallMs, cpuMs: usedMs, peakMebibytes, problem };
 }
 
-/** What the server answers, cut short. Never rejects. */
+/** The truncated response of the server. Never rejects. */
 async function asked(
   server: TestServer,
   door: Door,
@@ -186,7 +186,7 @@ async function askedOverPgwire(
   }
 }
 
-/** Asks for a sign of life again and again. */
+/** Pings the server repeatedly. */
 class Pings {
   readonly #stop = new AbortController();
   readonly #longestMs: Promise<number>;
@@ -195,7 +195,7 @@ class Pings {
     this.#longestMs = this.#run(server);
   }
 
-  /** The longest CPU time the server took while it left a question without an answer. */
+  /** The longest CPU time of the server while a ping was unanswered. */
   async end(): Promise<number> {
     this.#stop.abort();
     return await this.#longestMs;
@@ -215,7 +215,7 @@ class Pings {
       if ((await memory(server, 'VmRSS')) > MAX_MEBIBYTES) {
         server.process.kill('SIGKILL');
       }
-      // On a busy machine only what the thread of JavaScript did itself counts.
+      // On a busy machine only the CPU time of the JavaScript thread counts.
       longestMs = Math.max(longestMs, Math.min(wall, (await threadMs(server)) - before));
       await sleep(50);
     }
@@ -227,7 +227,7 @@ async function cpuMs(server: TestServer): Promise<number> {
   return await ticks(`/proc/${server.process.pid ?? 0}/stat`);
 }
 
-/** The same of the thread that runs JavaScript. */
+/** CPU time of the thread that runs JavaScript. */
 async function threadMs(server: TestServer): Promise<number> {
   const pid = server.process.pid ?? 0;
   return await ticks(`/proc/${pid}/task/${pid}/stat`);
@@ -242,14 +242,14 @@ async function ticks(file: string): Promise<number> {
   }
 }
 
-/** The most memory the process had since the last time it was asked. */
+/** Peak memory of the process since the previous call. */
 async function resetPeak(server: TestServer): Promise<number> {
   const peak = await memory(server, 'VmHWM');
   await writeFile(`/proc/${server.process.pid ?? 0}/clear_refs`, '5').catch(() => undefined);
   return peak;
 }
 
-/** Mebibytes of a line of the process's status; 0 when it is gone. */
+/** Mebibytes of a line in the process status; 0 when the process is gone. */
 async function memory(server: TestServer, line: string): Promise<number> {
   try {
     const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');

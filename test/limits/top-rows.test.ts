@@ -1,4 +1,4 @@
-/** The first few rows of very many are found within the default limits, of every type. */
+/** The first few of very many rows are found within the default limits, for every type. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -24,12 +24,12 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** What the table has in row `x`. */
+/** Contents of row `x`. */
 const numberOf = (x: number): number => (x * 7919) % 1_000_003;
 const textOf = (n: number): string => String(n).padEnd(130, '.');
 
 for (const direction of ['', 'DESC']) {
-  test(`ORDER BY of texts ${direction} LIMIT holds the memory of the rows it gives`, async (t) => {
+  test(`ORDER BY strings ${direction} LIMIT needs memory for returned rows only`, async (t) => {
     const numbers: number[] = [];
     for (let x = 7; x <= ROWS; x += 7) {
       numbers.push(numberOf(x));
@@ -44,7 +44,7 @@ for (const direction of ['', 'DESC']) {
   });
 }
 
-test('ORDER BY of decimals LIMIT with texts beside them', async (t) => {
+test('ORDER BY of decimals LIMIT with string columns', async (t) => {
   const { dataset } = await exec(
     server,
     'SELECT d, n FROM t WHERE s IS NOT NULL ORDER BY d DESC, s LIMIT 10',

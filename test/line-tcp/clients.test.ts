@@ -1,4 +1,4 @@
-/** Clients over TCP and HTTP as their registries give them. */
+/** ILP clients over TCP and HTTP, as published in their registries. */
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ import { CertificateFolder } from '../tls/certificates.js';
 import { portOf, shows } from './harness.js';
 
 let server: TestServer;
-/** With keys from a file, and those of users. */
+/** Servers with keys from a file, and with keys of users. */
 const guarded: { server: TestServer; key: string }[] = [];
 let folder = '';
 
@@ -51,17 +51,17 @@ test.after.always(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What a sender's configuration says of its key. */
+/** The key settings in a sender's configuration. */
 function settingOf(name: string, ...[x = '', y = '', d = '']: readonly string[]): string {
   return `username=${name};token=${d};token_x=${x};token_y=${y};`;
 }
 
 interface Client {
   readonly name: string;
-  /** Protocol versions that are tried. */
+  /** Protocol versions to try. */
   readonly versions: readonly number[];
   readonly transports: readonly ('http' | 'tcp')[];
-  /** Why it cannot run; null: it can. */
+  /** Reason why it cannot run; null when it can. */
   readonly lacks: () => Promise<string | null>;
   readonly command: (conf: string, table: string, version: string) => readonly string[];
 }
@@ -226,7 +226,7 @@ test('Python, encrypted and with a key', async (t) => {
   t.teardown(() => {
     certificates.remove();
   });
-  // A root that signs itself is no certificate of a server to this client.
+  // This client rejects a self-signed root as a server certificate.
   certificates.make('lines', { isServer: true });
   const files = certificates.settings('lines').slice(1);
   const secure = await startTestServer({

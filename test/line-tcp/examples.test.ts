@@ -30,7 +30,7 @@ test.after.always(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The examples in one language, for these ports. */
+/** The examples in one language, adapted to these ports. */
 function examples(language: string): string[] {
   const blocks = [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))];
   const { port } = new URL(server.url);
@@ -41,7 +41,7 @@ function examples(language: string): string[] {
 const JARS = ['questdb-client.jar', 'slf4j-api.jar'].map((name) => join(TOOLS, 'jars', name));
 const NODE_MODULES = join(TOOLS, 'node');
 
-/** How the text of an example is run. */
+/** How to run the examples of a language. */
 interface Language {
   readonly language: string;
   readonly count: number;
@@ -56,12 +56,12 @@ async function runFile(name: string, code: string, command: readonly string[]): 
   return await run(program, [...args, file]);
 }
 
-/** Whether a compiler finds no libcurl. */
+/** Whether a compiler does not find libcurl. */
 async function lacksCurl(compiler: string): Promise<boolean> {
   return !(await has(compiler, '-include', 'curl/curl.h', '-fsyntax-only', '-x', 'c', '/dev/null'));
 }
 
-/** Compiles it with libcurl, and runs what came out. */
+/** Compiles it with libcurl and runs the program. */
 async function runBuilt(name: string, code: string, compiler: readonly string[]): Promise<unknown> {
   const [source, program] = [join(folder, name), join(folder, `${name}.out`)];
   await writeFile(source, code);
@@ -158,7 +158,7 @@ for (const { language, count, lacks, run: runCode } of LANGUAGES) {
   });
 }
 
-/** Compiling them again takes long: they are among the programs that the set-up builds. */
+/** Compiling them is slow, so the setup script builds them with the other programs. */
 test.serial('in Rust', async (t) => {
   const codes = [...page.matchAll(/^```rust\n([^]*?)^```/gm)].map(([, code]) => code);
   for (const [at, file] of ['example.rs', 'columns.rs'].entries()) {

@@ -10,7 +10,7 @@ import { until } from '../until.js';
 
 export class Sender {
   readonly socket: Socket;
-  /** Why the server closed, as the system says it; '' when it ended without more. */
+  /** System error with which the connection closed; '' for a normal close. */
   readonly closed: Promise<string>;
   #isClosed = false;
 
@@ -33,17 +33,18 @@ export class Sender {
     return this.#isClosed;
   }
 
-  /** Resolves when the system has the bytes. */
+  /** Resolves when the operating system has accepted the bytes. */
   async send(bytes: string | Uint8Array): Promise<void> {
     await new Promise<void>((resolve) => {
       this.socket.write(bytes, () => {
-        // A socket that broke calls back at once: a loop that sends on must see it.
+        // A broken socket calls back synchronously; yields so that a sending loop notices the
+        // error.
         setImmediate(resolve);
       });
     });
   }
 
-  /** Says that no more comes; resolves when the server has closed, too. */
+  /** Half-closes the connection; resolves when the server has closed too. */
   async end(): Promise<void> {
     this.socket.end();
     await this.closed;
@@ -62,7 +63,7 @@ export async function open(server: TestServer, t?: ExecutionContext): Promise<Se
   return new Sender(socket);
 }
 
-/** Sends all of it over a connection of its own, and waits for the server to be done with it. */
+/** Sends everything over a separate connection, and waits until the server has processed it. */
 export async function sendAll(
   server: TestServer,
   ...parts: (string | Uint8Array)[]
@@ -74,7 +75,7 @@ export async function sendAll(
   await sender.end();
 }
 
-/** Resolves when a query answers `expected`; a table that is not there yet answers nothing. */
+/** Resolves when a query returns `expected`; a missing table returns nothing. */
 export async function shows(
   server: TestServer,
   query: string,
@@ -93,7 +94,7 @@ export async function shows(
   });
 }
 
-/** Events of a kind in the server's log. */
+/** Events with a name in the server log. */
 export function events(server: TestServer, name: string): readonly Record<string, unknown>[] {
   return server
     .log()

@@ -1,4 +1,4 @@
-/** Bytes and connections that mean harm, and servers that are killed: what was whole is there. */
+/** Adversarial bytes and connections, and killed servers: complete lines survive. */
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -29,7 +29,7 @@ const MESSAGE = bytes(
   ' 1700000000000000000\n# comment\nm,s=c f=2,i=1i 1700000000000000t\n',
 );
 
-test('mutated bytes: the server goes on, and other senders with it', async (t) => {
+test('mutated bytes: the server and other senders continue', async (t) => {
   const server = await startTestServer({
     set: ['line.tcp.commit.interval.default=20ms', 'line.tcp.disconnect.on.error=false'],
   });
@@ -59,7 +59,7 @@ test('mutated bytes: the server goes on, and other senders with it', async (t) =
   t.is(server.process.exitCode, null);
 });
 
-test('random bytes, and no line feed ever', async (t) => {
+test('random bytes, and no line feed at all', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   for (let round = 0; round < 20; round += 1) {
@@ -75,7 +75,7 @@ test('random bytes, and no line feed ever', async (t) => {
   t.true(endless.isClosed);
 });
 
-test('many wrong lines that close nothing, and bytes one by one', async (t) => {
+test('many malformed lines that close nothing, and byte-by-byte sending', async (t) => {
   const server = await startTestServer({
     set: ['line.tcp.disconnect.on.error=false', 'line.tcp.commit.interval.default=20ms'],
   });
@@ -112,7 +112,7 @@ async function connectMany(server: TestServer, count: number): Promise<readonly 
 
 const MANY = 1_000;
 
-test('a thousand senders that idle in the middle of a line cost at most 64 MiB', async (t) => {
+test('a thousand senders idle mid-line cost at most 64 MiB', async (t) => {
   const server = await startTestServer({
     set: ['line.tcp.net.connection.limit=5000', 'line.tcp.commit.interval.default=50ms'],
   });
@@ -137,7 +137,7 @@ test('a thousand senders that idle in the middle of a line cost at most 64 MiB',
   t.true(sockets.every(({ destroyed }) => !destroyed));
 });
 
-test('what all senders have waiting is bounded, and every row of theirs comes', async (t) => {
+test('the buffered input of all senders is bounded, and every row arrives', async (t) => {
   const server = await startTestServer({ set: ['line.tcp.max.open.size=256K'] });
   t.teardown(() => server.stop());
   const line = `bounded,s=${'y'.repeat(200)} x=1i\n`;
@@ -153,7 +153,7 @@ test('what all senders have waiting is bounded, and every row of theirs comes', 
   t.deepEqual(await rows(server, 'select count() from bounded'), [[20 * 20 * 500]]);
 });
 
-test('cut connections: whole lines are there, in order, and no part of one', async (t) => {
+test('aborted connections: complete lines arrive in order, and no partial line', async (t) => {
   const server = await startTestServer({ set: ['line.tcp.commit.interval.default=10ms'] });
   t.teardown(() => server.stop());
   for (let sender = 0; sender < 30; sender += 1) {
@@ -180,7 +180,7 @@ test('cut connections: whole lines are there, in order, and no part of one', asy
   }
 });
 
-test('kill -9: rows that could be seen stay, and those of a sender have no gap', async (t) => {
+test('kill -9: visible rows survive, and the rows of a sender have no gap', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-kill-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   let least = 0;

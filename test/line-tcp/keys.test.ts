@@ -1,4 +1,4 @@
-/** Senders that prove who they are with a key, and the rights of its user. */
+/** Senders that authenticate with a key, and the rights of the key's user. */
 import {
   createPrivateKey,
   generateKeyPairSync,
@@ -24,7 +24,7 @@ import { events, open, portOf, Sender, shows } from './harness.js';
 
 interface Key {
   readonly privateKey: KeyObject;
-  /** Its line in the file. */
+  /** The key's line in the file. */
   readonly line: string;
 }
 
@@ -57,7 +57,7 @@ async function start(t: ExecutionContext, ...set: readonly string[]): Promise<Te
 
 type Encoding = 'der' | 'ieee-p1363';
 
-/** Signs what the server sends; resolves when the signature is on its way. */
+/** Signs the server's challenge; resolves when the signature was sent. */
 async function prove(
   { socket }: Sender,
   name: string,
@@ -65,7 +65,7 @@ async function prove(
   encoding: Encoding = 'der',
 ): Promise<string> {
   const challenge = readLine(new Sender(socket));
-  // As Python's client does: the line feed comes by itself.
+  // Like Python's client, which sends the line feed separately.
   socket.write(name);
   socket.write('\n');
   const text = await challenge;
@@ -83,7 +83,7 @@ async function readLine({ socket }: Sender): Promise<string> {
   return text.slice(0, -1);
 }
 
-test('a signature lets in, in either encoding', async (t) => {
+test('a signature is accepted in either encoding', async (t) => {
   const server = await start(t);
   const challenges: string[] = [];
   for (const [name, key, encoding] of [
@@ -102,7 +102,7 @@ test('a signature lets in, in either encoding', async (t) => {
   t.not(challenges[0], challenges[1]);
 });
 
-test('no other sender comes in, and nothing tells which names there are', async (t) => {
+test('all other senders are refused, and names cannot be probed', async (t) => {
   const server = await start(t);
   const attempts: readonly ((sender: Sender) => Promise<unknown>)[] = [
     (sender) => prove(sender, 'ann', BOB.privateKey),
@@ -135,7 +135,7 @@ test('no other sender comes in, and nothing tells which names there are', async 
   t.is(reasons.length, attempts.length);
 });
 
-test('a key is worth the rights of its user, as long as that has them', async (t) => {
+test('a key has the rights of its user, and only while it has them', async (t) => {
   const server = await start(t, 'acl.enabled=true', 'acl.password.hash.iteration.count=4096');
   await run(
     server,
@@ -181,7 +181,7 @@ async function shownKey(server: TestServer, account: string): Promise<KeyObject>
   return createPrivateKey({ key: jwk, format: 'jwk' });
 }
 
-test('a key that SQL made lets its owner in, until SQL drops it or makes another', async (t) => {
+test('a key created by SQL is accepted until SQL drops or replaces it', async (t) => {
   const set = ['acl.enabled=true', 'acl.password.hash.iteration.count=4096'];
   const server = await startTestServer({ set: [...set, 'line.tcp.commit.interval.default=50ms'] });
   t.teardown(() => server.stop());
@@ -222,7 +222,7 @@ test('a key that SQL made lets its owner in, until SQL drops it or makes another
   t.deepEqual(await rowsAs(server, 'admin:quest', 'select count() from feed where x < 0'), [[0]]);
 });
 
-test('a key that is taken out of the file ends its connections, others go on', async (t) => {
+test('removing a key from the file closes its connections, others continue', async (t) => {
   const file = join(folder, 'changing.txt');
   await writeFile(file, `${ANN.line}\n${BOB.line}\n`);
   const server = await startTestServer({
@@ -244,14 +244,14 @@ test('a key that is taken out of the file ends its connections, others go on', a
   t.like(events(server, 'lines_refused'), [{ user: 'ann' }]);
 });
 
-test('where others log in, the port stays shut without keys', async (t) => {
+test('where other protocols require a login, the port needs keys', async (t) => {
   const server = await startTestServer({ set: ['http.user=a', 'http.password=b'] });
   t.teardown(() => server.stop());
   t.is(server.line(), 'off');
   t.regex(String(events(server, 'line_tcp_off')[0]?.['notice']), /line\.tcp\.auth\.db\.path/);
 });
 
-test('a file that cannot be used stops the start, and names its line', async (t) => {
+test('an invalid key file stops the start, and names its line', async (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['ann ec-p-256-sha256 x y\n', /line 1: expected 'name ec-p-256-sha256 x y'/],
     [`${ANN.line}\n${ANN.line}\n`, /line 2: the name 'ann' is there twice/],
@@ -272,7 +272,7 @@ test('a file that cannot be used stops the start, and names its line', async (t)
   t.regex(child.err(), /cannot use the keys in '.*root\/nowhere': ENOENT/);
 });
 
-test('encrypted, with the certificate of the server', async (t) => {
+test('encrypted, with the server certificate', async (t) => {
   const certificates = new CertificateFolder();
   t.teardown(() => {
     certificates.remove();

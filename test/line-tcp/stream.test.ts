@@ -1,4 +1,4 @@
-/** Lines over TCP: when they are committed, what a wrong one does, how connections end. */
+/** Lines over TCP: commits, malformed lines, and the end of connections. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test from 'ava';
@@ -27,14 +27,14 @@ test('lines are committed while the connection stays open', async (t) => {
   t.false(sender.isClosed);
 });
 
-test('the end of a connection commits whole lines, and not the beginning of one', async (t) => {
+test('closing a connection commits complete lines, and no partial line', async (t) => {
   await sendAll(server, 'ended x=1i 1\nended x=2i 2\nended x=3');
   t.deepEqual(await rows(server, 'select x from ended'), [[1], [2]]);
   await sendAll(server, 'ended x=4i 4');
   t.deepEqual(await rows(server, 'select count() from ended'), [[2]]);
 });
 
-/** With line feeds, spaces, commas and quotes within its binary values. */
+/** Binary values that contain line feeds, spaces, commas and quotes. */
 const GOLDEN = bytes(
   'cut,s=a\\ b f==',
   [16, 0x0a, 0x20, 0x2c, 0x22, 0x0a, 0x0a, 0x0a, 0x40],
@@ -45,11 +45,11 @@ const GOLDEN = bytes(
   ',v="two\nlines\\"",i=1i 1000000t\ncut,s=c i=2i 2000000000n\n',
 );
 
-test('a stream may be cut at each of its bytes', async (t) => {
+test('a stream may be split at any byte', async (t) => {
   for (let at = 1; at < GOLDEN.length; at += 1) {
     const sender = await open(server, t);
     await sender.send(GOLDEN.subarray(0, at));
-    // Committed as far as it is whole, at some of the places.
+    // At some of the offsets, waits for complete lines to be committed.
     if (at % 20 === 0) {
       await sleep(250);
     }
@@ -64,7 +64,7 @@ test('a stream may be cut at each of its bytes', async (t) => {
   t.true((await columns(server, 'cut')).includes('a DOUBLE[]'));
 });
 
-test('a wrong line closes the connection, and those before it are written', async (t) => {
+test('a malformed line closes the connection, and earlier lines are written', async (t) => {
   const sender = await open(server, t);
   await sender.send('wrong x=1i 1\nwrong x=2i 2\nwrong x=zz 3\nwrong x=4i 4\n');
   await sender.closed;
@@ -75,7 +75,7 @@ test('a wrong line closes the connection, and those before it are written', asyn
   t.like(event, { component: 'line_tcp', line: 3, address: '127.0.0.1' });
 });
 
-test('lines are counted over all commits of a connection', async (t) => {
+test('line numbers count over all commits of a connection', async (t) => {
   const sender = await open(server, t);
   await sender.send('# a comment\n\ncounted x=1i 1\n');
   await shows(server, 'select count() from counted', [[1]]);
@@ -87,7 +87,7 @@ test('lines are counted over all commits of a connection', async (t) => {
   t.is(event?.['line'], 4);
 });
 
-test('what can be no line ends a connection: requests, a handshake, an endless line', async (t) => {
+test('non-ILP input closes a connection: HTTP, a TLS handshake, an endless line', async (t) => {
   const wrong = [
     'POST /exec HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nbrowser x=1i 1\n',
     'GET /?x="1 HTTP/1.1\r\nHost: a\r\n\r\n"=1i\nbrowser x=1i 1\n',
@@ -112,7 +112,7 @@ test('what can be no line ends a connection: requests, a handshake, an endless l
   );
 });
 
-test('a large stream is committed in parts', async (t) => {
+test('a large stream is committed in batches', async (t) => {
   const sender = await open(server, t);
   const line = (row: number): string =>
     `large,s=s${row % 7},t=t${row % 11} a=${row}i,b=${row / 2} ${row + 1}000\n`;
@@ -125,13 +125,13 @@ test('a large stream is committed in parts', async (t) => {
   ]);
 });
 
-test('/settings tells clients of both ways', async (t) => {
+test('/settings describes both transports to clients', async (t) => {
   const answer = await fetch(`${server.url}/settings`);
   const { config } = (await answer.json()) as { config: Record<string, unknown> };
   t.deepEqual(config['ilp.proto.transports'], ['http', 'tcp']);
 });
 
-test('wrong lines are left out where they close nothing', async (t) => {
+test('malformed lines are skipped when configured to keep the connection', async (t) => {
   const lenient = await startTestServer({
     set: [
       'line.tcp.disconnect.on.error=false',
@@ -162,7 +162,7 @@ test('wrong lines are left out where they close nothing', async (t) => {
   );
 });
 
-test('silent senders are closed, many are refused, a stop commits what came', async (t) => {
+test('idle senders are closed, excess ones refused, a stop commits what arrived', async (t) => {
   const small = await startTestServer({
     set: [
       'line.tcp.net.connection.timeout=2s',
@@ -178,7 +178,7 @@ test('silent senders are closed, many are refused, a stop commits what came', as
   await until(() => senders.filter(({ isClosed }) => isClosed).length >= 2, 'two are refused');
   t.true(events(small, 'connection_refused').length >= 2);
   await Promise.all(senders.map(({ closed }) => closed));
-  // The server learns a little later that they are gone, and refuses until then.
+  // The server notices disconnects a little later, and refuses connections until then.
   let last = await open(small, t);
   await until(async () => {
     await sleep(100);
@@ -186,7 +186,8 @@ test('silent senders are closed, many are refused, a stop commits what came', as
     return !last.isClosed;
   }, 'there is room again');
   await last.send('silent x=2i 2\n');
-  // At once: its connection had no commit for an interval. The next one waits for that.
+  // Committed immediately, because its connection had no commit for an interval. The next row waits
+  // for the interval.
   await shows(small, 'select x from silent', [[1], [2]]);
   await last.send('silent x=3i 3\n');
   await sleep(100);
@@ -201,7 +202,7 @@ test('silent senders are closed, many are refused, a stop commits what came', as
   t.deepEqual(await rows(again, 'select x from silent'), [[1], [2], [3]]);
 });
 
-test('what cannot be written is tried again, and a stop tells what is lost', async (t) => {
+test('failed writes are retried, and a stop reports lost lines', async (t) => {
   const full = await startTestServer({
     set: ['disk.watermark=900T', 'line.tcp.commit.interval.default=20ms'],
   });

@@ -1,6 +1,6 @@
 /**
- * Clients as their registries give them, with nothing of theirs changed but the address: what is
- * particular to one. `line-tcp/clients.test.ts` has what all of them do, over HTTP as well.
+ * Clients as published in their registries, with only the address changed: behaviour specific to
+ * one client. `line-tcp/clients.test.ts` covers what all have in common, also over HTTP.
  */
 import test from 'ava';
 
@@ -20,13 +20,13 @@ function address(place: TestServer): string {
   return place.url.replace('http://', '');
 }
 
-/** What a program of Python printed. */
+/** Output of a Python program. */
 async function python(program: string, ...args: readonly string[]): Promise<string> {
   const { stdout } = await run('python3', ['-W', 'ignore', '-c', program, ...args]);
   return stdout.trim();
 }
 
-test("QuestDB's Python client agrees on a version, and shows refusals", async (t) => {
+test("QuestDB's Python client negotiates a version, and shows refusals", async (t) => {
   if (!(await has('python3', '-c', 'import questdb.ingress'))) {
     skip(t, 'the client is not installed');
     return;
@@ -49,12 +49,12 @@ with Sender.from_conf(sys.argv[1]) as sender:
   t.deepEqual(await rows(server, 'select x from agreed'), [[1.5]]);
 });
 
-test("QuestDB's Python client sends by itself: after rows, bytes, or a time", async (t) => {
+test("QuestDB's Python client flushes by itself: after rows, bytes, or a time", async (t) => {
   if (!(await has('python3', '-c', 'import questdb.ingress'))) {
     skip(t, 'the client is not installed');
     return;
   }
-  // What is there is asked while the sender is open: nothing but itself has sent it.
+  // The rows are queried while the sender is open, so only the sender can have flushed them.
   const program = `
 import sys, json, time, urllib.parse, urllib.request
 from questdb.ingress import Sender, TimestampNanos
@@ -105,7 +105,7 @@ with InfluxDBClient(url=sys.argv[1], token=sys.argv[2], org='o', enable_gzip=Tru
 print('sent')
 `;
 
-test("InfluxDB's Python client: token, gzip, raw line feeds within texts", async (t) => {
+test("InfluxDB's Python client: token, gzip, raw line feeds within strings", async (t) => {
   if (!(await has('python3', '-c', 'import influxdb_client'))) {
     skip(t, 'the client is not installed');
     return;
@@ -130,7 +130,7 @@ test("InfluxDB's Python client: token, gzip, raw line feeds within texts", async
   await guarded.stop();
 });
 
-/** As `outputs.influxdb_v2` writes its metrics of the system. */
+/** The format in which `outputs.influxdb_v2` writes system metrics. */
 const HOST = 'host=web\\ 1';
 const TIME = '1700000000000000000';
 const TELEGRAF = [

@@ -1,10 +1,10 @@
-/** Lines to a server, and what its tables then hold. */
+/** Sends lines to a server, and reads its tables. */
 import type { TestServer } from '../golden/server.js';
 
 export interface LineAnswer {
   readonly status: number;
   readonly text: string;
-  /** Of a refusal. */
+  /** Present in a refusal. */
   readonly code?: string;
   readonly message?: string;
   readonly line?: number;
@@ -13,7 +13,7 @@ export interface LineAnswer {
 
 type Body = string | Uint8Array;
 
-/** Posts lines; `path` may carry a query. */
+/** Posts lines; `path` may contain a query string. */
 export async function write(
   server: TestServer,
   body: Body | ReadableStream<Uint8Array>,
@@ -54,7 +54,7 @@ export async function columns(server: TestServer, table: string): Promise<readon
   return found.map(([name, type]) => `${String(name)} ${String(type)}`);
 }
 
-/** A list of bytes: texts, numbers of a byte, little-endian doubles. */
+/** Concatenates bytes: strings, single bytes, little-endian doubles. */
 export function bytes(...parts: readonly (string | number | readonly number[])[]): Uint8Array {
   const buffers = parts.map((part) => {
     if (typeof part === 'string') {
@@ -70,7 +70,7 @@ export function bytes(...parts: readonly (string | number | readonly number[])[]
   return Buffer.concat(buffers);
 }
 
-/** Who sends rows: `ann` into one table, `maker` into tables of their own, `guest` none. */
+/** Users that send rows: `ann` into one table, `maker` into their own tables, `guest` into none. */
 export const SENDERS = [
   'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
   'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',

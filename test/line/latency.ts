@@ -1,12 +1,12 @@
 /**
  * npm run line-latency -- [--clients N] [--rows N] [--batches N] [--every MS] [--rounds N]
- *                         [--mode sync] [--folder DIR]
+ *     [--mode sync] [--folder DIR]
  *
- * How long a batch of lines over HTTP takes until it is acknowledged, with so many clients at once:
- * first each sends a batch every so many milliseconds, then each sends the next one as soon as it
- * has its answer, which is as much as server and clients can do together. A server of its own in
- * DIR, and what an fdatasync of another file takes there meanwhile; how long commits and requests
- * took is what the server says of itself. Rows of a batch follow each other in time.
+ * Measures the time until a batch of lines over HTTP is acknowledged, with N concurrent clients.
+ * First each client sends a batch at a fixed interval; then each sends the next batch right after
+ * the response, which gives the maximum throughput. Runs a separate server in DIR and measures
+ * fdatasync of another file there for comparison. Commit and request times come from the server's
+ * metrics. Rows of a batch are in time order.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -31,7 +31,7 @@ const { values } = parseArgs({
 });
 const [rows, batches] = [Number(values.rows), Number(values.batches)];
 const SYNC_EVERY_MS = 20;
-/** About what a batch is in the log. */
+/** Approximate size of a batch in the log. */
 const SYNCED_BYTES = 64 * 1024;
 
 const folder = mkdtempSync(join(values.folder, 'tidemark-latency-'));
@@ -45,7 +45,7 @@ function shown(times: readonly number[]): string {
   return `p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`;
 }
 
-/** Milliseconds of fdatasyncs behind writes while `work` goes on, the quickest first. */
+/** Sorted milliseconds of fdatasync after writes while `work` runs. */
 async function syncsBeside(work: Promise<unknown>): Promise<readonly number[]> {
   const file = await open(join(folder, 'synced'), 'w');
   const bytes = Buffer.alloc(SYNCED_BYTES, 1);
@@ -54,7 +54,7 @@ async function syncsBeside(work: Promise<unknown>): Promise<readonly number[]> {
   const over = work.finally(() => {
     state.isOver = true;
   });
-  // Within the file: a log does not grow with each write either.
+  // Overwrites within the file, because the log does not grow with each write either.
   await file.write(bytes, 0, bytes.length, 0);
   await file.datasync();
   while (!state.isOver) {

@@ -1,8 +1,8 @@
-/** Lines as a sender of prices writes them, and requests of them over connections that stay. */
+/** Lines of a price feed, sent in requests over persistent connections. */
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** One of 1,000 series: 8 columns, 2 of them symbols. */
+/** A line of one of 1,000 series: 8 columns, 2 of them symbols. */
 export function line(row: number): string {
   const random = (row * 2_654_435_761) % 4_294_967_296;
   const symbols = `sym=s${random % 1000},side=${row % 2 === 0 ? 'buy' : 'sell'}`;
@@ -30,16 +30,16 @@ async function send(url: string, agent: Agent, body: Buffer): Promise<void> {
   });
 }
 
-/** What requests took. */
+/** Durations of a load. */
 interface Load {
   readonly seconds: number;
-  /** Milliseconds of each request, the quickest first. */
+  /** Sorted milliseconds of the requests. */
   readonly times: readonly number[];
 }
 
 /**
- * Each connection sends the next body when the one before is answered, and no sooner than
- * `everyMs` after that was sent.
+ * Each connection sends the next body after the previous response, and at least `everyMs` after the
+ * previous request.
  */
 export async function sendBodies(
   url: string,

@@ -1,4 +1,4 @@
-/** Values of lines into columns of every type, the same at any server that speaks the protocol. */
+/** Values of lines for columns of every type, independent of the server that receives them. */
 
 const VALUES = [
   '1',
@@ -40,7 +40,7 @@ const VALUES = [
   '1700000000000000001n',
 ] as const;
 
-/** By a name that a table may have. */
+/** Types by a valid table name. */
 const TYPES = {
   boolean: 'BOOLEAN',
   byte: 'BYTE',
@@ -63,7 +63,7 @@ const TYPES = {
   decimal: 'DECIMAL(18,3)',
 } as const;
 
-/** What became of each value: `refused`, or its cell as JSON. */
+/** Outcome of each value: `refused`, or its cell as JSON. */
 export type Outcomes = Readonly<Record<string, string>>;
 
 interface Server {
@@ -85,7 +85,7 @@ async function accepts(server: Server, line: string): Promise<boolean> {
   return response.status === 204;
 }
 
-/** Rows are applied some time after they were taken. */
+/** QuestDB applies rows some time after accepting them. */
 async function whenThere(server: Server, table: string, rows: number): Promise<void> {
   for (let looks = 0; looks < 500; looks += 1) {
     const [count] = await exec(server, `select count() from ${table}`);
@@ -97,7 +97,7 @@ async function whenThere(server: Server, table: string, rows: number): Promise<v
   throw new Error(`${table} has not its ${rows} rows`);
 }
 
-/** Sends every value for every type, and for a column that is not there. */
+/** Sends every value for every column type, and for a missing column. */
 export async function outcomes(server: Server): Promise<Outcomes> {
   const found: Record<string, string> = {};
   for (const [name, type] of Object.entries(TYPES)) {

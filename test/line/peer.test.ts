@@ -1,4 +1,4 @@
-/** Values into columns of every type, beside what a QuestDB 9.3.4 made of them. */
+/** Values for columns of every type, compared with the recorded outcomes of QuestDB 9.3.4. */
 import { readFileSync } from 'node:fs';
 
 import test from 'ava';
@@ -7,10 +7,10 @@ import { startTestServer } from '../golden/server.js';
 import { type Outcomes, outcomes } from './peer-cases.js';
 
 const PEER = new URL('../../../test/line/peer.json', import.meta.url);
-/** Each with its reason in docs/dialect-differences.md. */
+/** Each difference has its reason in docs/dialect-differences.md. */
 const DIFFERING = new URL('../../../test/line/differing.json', import.meta.url);
 
-test('values become what they become at the peer, but where ours is better', async (t) => {
+test('values are converted as in QuestDB, except for documented improvements', async (t) => {
   const peer = JSON.parse(readFileSync(PEER, 'utf8')) as Outcomes;
   const server = await startTestServer();
   const ours = await outcomes(server);

@@ -1,6 +1,6 @@
 /**
- * Records what a QuestDB makes of the values of `peer-cases.ts`:
- * `npm run line-peer -- http://127.0.0.1:PORT` writes `test/line/peer.json`.
+ * Records QuestDB's outcomes for the values of `peer-cases.ts`: `npm run line-peer --
+ * http://127.0.0.1:PORT` writes `test/line/peer.json`.
  */
 import { writeFileSync } from 'node:fs';
 

@@ -1,4 +1,4 @@
-/** Who may write which lines: rights are judged by what a request would do, before it does it. */
+/** Rights of senders: a request is authorized by its planned changes before it makes them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -25,7 +25,7 @@ async function count(table: string): Promise<unknown> {
   return (await rows(server, 'admin:quest', `select count() from ${table}`))[0]?.[0];
 }
 
-test('credentials are asked for where rows are sent, and not before', async (t) => {
+test('credentials are required where rows are sent, and not before', async (t) => {
   t.is((await write(server, 'open x=1i')).status, 401);
   t.is((await as('ann:wrong', 'open x=1i')).status, 401);
   t.is((await as('guest:g', 'open x=1i')).status, 403);
@@ -33,7 +33,7 @@ test('credentials are asked for where rows are sent, and not before', async (t) 
   t.is((await fetch(`${server.url}/ping`)).status, 204);
 });
 
-test.serial('INSERT on a table is that, and no more', async (t) => {
+test.serial('INSERT on a table grants no more than that', async (t) => {
   t.is((await as('ann:a', 'open x=1i 1')).status, 204);
   for (const body of [
     'shut x=1i 1',
@@ -56,18 +56,26 @@ test.serial('INSERT on a table is that, and no more', async (t) => {
   await run(server, 'REVOKE ADD COLUMN ON open FROM ann');
 });
 
-test.serial('a line that is wrong tells nothing of a table to who may not write it', async (t) => {
-  await run(server, 'CREATE VIEW seen AS (SELECT x FROM shut)');
-  const wrong = ['shut x="text" 1', 'nowhere x=1i,y=zz 1', 'seen x=1i 1', 'open x=1i 1\nshut x=z'];
-  for (const body of wrong) {
-    const { status, message } = await as('ann:a', body);
-    t.is(status, 403, `${body}: ${message ?? ''}`);
-    t.is((await as('admin:quest', body)).status, 400, body);
-  }
-  t.is((await as('ann:a', 'open x="text" 1')).status, 400);
-});
+test.serial(
+  'a malformed line reveals nothing of a table to users who may not write it',
+  async (t) => {
+    await run(server, 'CREATE VIEW seen AS (SELECT x FROM shut)');
+    const wrong = [
+      'shut x="text" 1',
+      'nowhere x=1i,y=zz 1',
+      'seen x=1i 1',
+      'open x=1i 1\nshut x=z',
+    ];
+    for (const body of wrong) {
+      const { status, message } = await as('ann:a', body);
+      t.is(status, 403, `${body}: ${message ?? ''}`);
+      t.is((await as('admin:quest', body)).status, 400, body);
+    }
+    t.is((await as('ann:a', 'open x="text" 1')).status, 400);
+  },
+);
 
-test.serial('who makes a table has it', async (t) => {
+test.serial('the creator of a table owns it', async (t) => {
   t.is((await as('maker:m', 'own x=1i 1\nother x=1i 1')).status, 204);
   t.is((await as('maker:m', 'own x=1i,y=2i 2\nother x=1i 2')).status, 204);
   t.deepEqual((await exec(server, 'maker:m', 'select x, y from own')).dataset, [
@@ -77,7 +85,7 @@ test.serial('who makes a table has it', async (t) => {
   t.is((await as('ann:a', 'own x=1i 3')).status, 403);
 });
 
-test.serial('a token in the words of InfluxDB', async (t) => {
+test.serial('a token in the InfluxDB authorization scheme', async (t) => {
   await run(
     server,
     'CREATE SERVICE ACCOUNT feed',
@@ -99,7 +107,7 @@ test.serial('a token in the words of InfluxDB', async (t) => {
   t.is((await write(server, 'open x=7i 9', { authorization: `Token ${token}x` })).status, 401);
 });
 
-test.serial('the audit log tells of tables and columns that lines made', async (t) => {
+test.serial('the audit log records tables and columns that lines created', async (t) => {
   t.is((await as('maker:m', 'audited x=1i 1')).status, 204);
   t.is((await as('maker:m', 'audited x=1i,late=1i 2')).status, 204);
   const copy = (): string => readFileSync(join(server.root, 'audit.jsonl'), 'utf8');

@@ -1,8 +1,8 @@
 /**
- * Rows per second that servers take as lines over HTTP, by turns:
- * `npm run line-speed -- http://127.0.0.1:9000 http://127.0.0.1:9310`. 8 columns, 2 of them
- * symbols, 1,000 series; requests of so many bytes over so many connections, each of which waits
- * for its answer. The clock runs from the first byte to the last answer.
+ * Ingestion rate in rows per second of lines over HTTP, on several servers in turn: `npm run
+ * line-speed -- http://127.0.0.1:9000 http://127.0.0.1:9310`. 8 columns, 2 of them symbols, 1,000
+ * series; requests of a fixed size over several connections, each waiting for its response.
+ * Measures from the first byte to the last response.
  */
 import { parseArgs } from 'node:util';
 

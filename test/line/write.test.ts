@@ -1,4 +1,4 @@
-/** Lines over HTTP: tables and columns that they make, casts, one commit, refusals, limits. */
+/** Lines over HTTP: created tables and columns, casts, atomic commits, refusals, limits. */
 import { setImmediate } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,7 +22,7 @@ test.after.always(() => server.stop());
 
 const TIME = '1700000000000000000';
 
-test('lines make tables, and columns of tables that are there', async (t) => {
+test('lines create tables, and columns of existing tables', async (t) => {
   const sent = await write(
     server,
     `made,sym=a f=1.5,i=42i,l=0x12abi,d=1.50d,b=t,v="x",m=1t,n=2n ${TIME}\n` +
@@ -70,7 +70,7 @@ test('lines make tables, and columns of tables that are there', async (t) => {
   t.deepEqual(table, ['timestamp', 'DAY', true]);
 });
 
-test('a symbol without a value is the empty text', async (t) => {
+test('a symbol without a value is the empty string', async (t) => {
   const sent = await write(
     server,
     `hollow,s=,r=x v=1 ${TIME}\nhollow,r=,s= v=2 ${TIME}\nhollow v=3`,
@@ -84,7 +84,7 @@ test('a symbol without a value is the empty text', async (t) => {
   ]);
 });
 
-test('binary values, with every byte that ends a line of text', async (t) => {
+test('binary values, with every byte that ends a text line', async (t) => {
   const body = bytes(
     'binary,s=a f==',
     [16],
@@ -121,7 +121,7 @@ test('binary values, with every byte that ends a line of text', async (t) => {
   ]);
 });
 
-test('a request is all of its tables or none of them', async (t) => {
+test('a request commits all of its tables or none', async (t) => {
   await rows(server, 'create table kept (x int, ts timestamp) timestamp(ts) partition by day');
   const good = `kept x=1i ${TIME}\nfresh y=1i ${TIME}\n`;
   const bad = await write(server, `${good}kept x=1i,z="new" ${TIME}\nkept x=3000000000i ${TIME}\n`);
@@ -140,7 +140,7 @@ test('a request is all of its tables or none of them', async (t) => {
   t.deepEqual(await rows(server, 'select count() from fresh'), [[1]]);
 });
 
-test('many rows of new tables are one commit, too', async (t) => {
+test('many rows of new tables are one commit as well', async (t) => {
   const many = Array.from({ length: 70_000 }, (_, at) => `many,s=x${at % 9} x=${at}i ${at}`);
   const lines = [...many, `few x=1i ${TIME}`, ''].join('\n');
   const refused = await write(server, `${lines}few x="text" ${TIME}\n`);
@@ -153,12 +153,12 @@ test('many rows of new tables are one commit, too', async (t) => {
     [many.length, (many.length * (many.length - 1)) / 2, 9],
     [1, 1, 0],
   ]);
-  // And again, into what is there now.
+  // Again, into the existing table.
   t.is((await write(server, lines)).status, 204);
   t.deepEqual(await rows(server, 'select count() from many'), [[2 * many.length]]);
 });
 
-test('the number of a refusal is in the log', async (t) => {
+test('the id of a refusal is in the log', async (t) => {
   const { status, errorId, message } = await write(server, 'logged x=oops');
   t.is(status, 400);
   await until(() => server.log().includes(errorId ?? 'none'), 'the number in the log');
@@ -166,7 +166,7 @@ test('the number of a refusal is in the log', async (t) => {
   t.regex(message ?? '', /oops/);
 });
 
-test('rows without a timestamp get the time of the server, each its own', async (t) => {
+test('rows without a timestamp get distinct server timestamps', async (t) => {
   const before = Date.now();
   t.is((await write(server, 'timed x=1i\ntimed x=2i\n')).status, 204);
   const [range] = await rows(server, 'select min(timestamp), max(timestamp), count() from timed');
@@ -175,7 +175,7 @@ test('rows without a timestamp get the time of the server, each its own', async 
   t.is(range?.[2], 2);
 });
 
-test('precisions, and a timestamp that says its own', async (t) => {
+test('precisions, and a timestamp with its own unit', async (t) => {
   const times = {
     ns: TIME,
     us: '1700000000000000',
@@ -203,14 +203,14 @@ test('precisions, and a timestamp that says its own', async (t) => {
   t.is((await write(server, 'units x=1i', {}, '/write?precision=d')).status, 400);
 });
 
-test('a nanosecond letter makes a table of nanoseconds', async (t) => {
+test('a nanosecond suffix creates a table of nanoseconds', async (t) => {
   t.is((await write(server, `nanos x=1i ${TIME.slice(0, -1)}7n`)).status, 204);
   t.deepEqual(await rows(server, 'select timestamp from nanos'), [
     ['2023-11-14T22:13:20.000000007Z'],
   ]);
 });
 
-test('a resent batch changes nothing where rows are told apart by keys', async (t) => {
+test('a resent batch changes nothing in a table with DEDUP keys', async (t) => {
   const keys = 'timestamp(ts) partition by day wal dedup upsert keys(ts, s)';
   await rows(server, `create table once (s symbol, x long, ts timestamp) ${keys}`);
   const batch = `once,s=a x=1i ${TIME}\nonce,s=b x=2i ${TIME}\n`;
@@ -223,7 +223,7 @@ test('a resent batch changes nothing where rows are told apart by keys', async (
   ]);
 });
 
-test('gzip: whole, cut short, inflating without end', async (t) => {
+test('gzip: complete, truncated, and endlessly inflating', async (t) => {
   const zipped = { 'content-encoding': 'gzip' };
   const lines = `zipped x=1i ${TIME}\n`.repeat(1000);
   t.is((await write(server, gzipSync(lines), zipped)).status, 204);
@@ -237,7 +237,7 @@ test('gzip: whole, cut short, inflating without end', async (t) => {
   t.deepEqual(await rows(server, 'select count() from zipped'), [[1000]]);
 });
 
-test('a body in pieces, of every size', async (t) => {
+test('a body in chunks of every size', async (t) => {
   const lines = Buffer.from(`pieces,s=a v="two\\\nlines",x=1i ${TIME}\npieces,s=b x=2i ${TIME}`);
   for (let size = 1; size <= lines.length; size += 7) {
     let at = 0;
@@ -256,7 +256,7 @@ test('a body in pieces, of every size', async (t) => {
   t.deepEqual(count, [2 * Math.ceil(lines.length / 7), 1]);
 });
 
-test('senders that make the same tables and columns at once all succeed', async (t) => {
+test('concurrent senders that create the same tables and columns all succeed', async (t) => {
   const senders = Array.from({ length: 16 }, async (_, sender) => {
     for (let batch = 0; batch < 8; batch += 1) {
       const value = `${sender}i ${TIME}`;
@@ -275,7 +275,7 @@ test('senders that make the same tables and columns at once all succeed', async 
   }
 });
 
-test('columns that come and go by ALTER while rows are written', async (t) => {
+test('columns are added and dropped by ALTER while rows are written', async (t) => {
   t.is((await write(server, `altered x=1i ${TIME}\n`)).status, 204);
   const done = { is: false };
   const alter = (async () => {
@@ -285,7 +285,7 @@ test('columns that come and go by ALTER while rows are written', async (t) => {
         await rows(server, `alter table altered drop column y${round}`);
       }
     } finally {
-      // However it ends, the writer does.
+      // Stops the writer in any case.
       done.is = true;
     }
   })();
@@ -299,7 +299,7 @@ test('columns that come and go by ALTER while rows are written', async (t) => {
   t.deepEqual(await rows(server, 'select count() from altered'), [[count]]);
 });
 
-test('views, tables of the catalog and tables without a time are told apart', async (t) => {
+test('views, catalog tables and tables without timestamp are refused or accepted', async (t) => {
   await rows(server, 'create view looked as (select 1 x)');
   t.regex((await write(server, 'looked x=1i')).message ?? '', /'looked' is a view/);
   t.is((await write(server, 'pg_class x=1i')).status, 400);
@@ -308,7 +308,7 @@ test('views, tables of the catalog and tables without a time are told apart', as
   t.regex((await write(server, 'timeless x=1i 5')).message ?? '', /no designated timestamp/);
 });
 
-test('defaults and NOT NULL hold for lines as well', async (t) => {
+test('defaults and NOT NULL apply to lines', async (t) => {
   await rows(
     server,
     'create table ruled (x long not null, d boolean default true, n int default 7, ts timestamp)' +
@@ -325,7 +325,7 @@ test('defaults and NOT NULL hold for lines as well', async (t) => {
   t.regex(message ?? '', /column 'x' is NOT NULL/);
 });
 
-test('a client that waits to be told to continue is told so', async (t) => {
+test('a client that expects 100 Continue receives it', async (t) => {
   const body = `waited x=1i ${TIME}\n`;
   const [host = '', port = ''] = server.url.replace('http://', '').split(':');
   const socket = connect(Number(port), host);
@@ -344,7 +344,7 @@ test('a client that waits to be told to continue is told so', async (t) => {
   t.deepEqual(await rows(server, 'select count() from waited'), [[1]]);
 });
 
-test('a connection that is cut within its body leaves nothing', async (t) => {
+test('a connection aborted within its body leaves no rows', async (t) => {
   const [host = '', port = ''] = server.url.replace('http://', '').split(':');
   const lines = `cut x=1i ${TIME}\n`.repeat(20_000);
   for (const framing of [`Content-Length: ${lines.length + 1}`, 'Transfer-Encoding: chunked']) {
@@ -358,7 +358,7 @@ test('a connection that is cut within its body leaves nothing', async (t) => {
   t.deepEqual(await rows(server, "select count() from tables() where table_name = 'cut'"), [[0]]);
 });
 
-test('a killed server has every row that it acknowledged, and whole requests alone', async (t) => {
+test('a killed server keeps every acknowledged row, and only complete requests', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-lines-'));
   const first = await startTestServer({ root });
   let acknowledged = 0;
@@ -378,7 +378,7 @@ test('a killed server has every row that it acknowledged, and whole requests alo
       (select b, count() n from ${table})`;
     const [found] = await rows(second, query.replaceAll('\n', ' '));
     const batches = Number(found?.[0]);
-    // The one that was on its way may be there.
+    // The batch in flight may have been written.
     t.true(batches === acknowledged || batches === acknowledged + 1, String(found));
     t.deepEqual(found?.slice(1), [batches, 50, 50]);
   }
@@ -386,7 +386,7 @@ test('a killed server has every row that it acknowledged, and whole requests alo
   await rm(root, { recursive: true, force: true });
 });
 
-test('ping and settings say what is spoken here', async (t) => {
+test('ping and settings describe the protocol', async (t) => {
   for (const method of ['GET', 'HEAD']) {
     const response = await fetch(`${server.url}/ping`, { method });
     t.is(response.status, 204);
@@ -399,13 +399,13 @@ test('ping and settings say what is spoken here', async (t) => {
   t.deepEqual(settings.config['cairo.max.file.name.length'], 127);
 });
 
-test('nothing, comments and empty lines are no rows', async (t) => {
+test('empty requests, comments and empty lines are not rows', async (t) => {
   for (const body of ['', '\n\n', '# comment\n']) {
     t.is((await write(server, body)).status, 204);
   }
 });
 
-test('random bytes are refused with a line, and the server lives', async (t) => {
+test('random bytes are refused with a line number, and the server survives', async (t) => {
   for (let round = 0; round < 50; round += 1) {
     const { status, line } = await write(server, randomBytes(2000));
     t.is(status, 400);
@@ -430,7 +430,7 @@ test('limits', async (t) => {
   t.deepEqual([large.status, large.code], [413, 'request too large']);
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      // Without a turn of the loop the client sees neither its answer nor the end.
+      // Yields to the event loop; otherwise the client sees neither its response nor the end.
       await setImmediate();
       controller.enqueue(Buffer.from(`limited x=1i ${TIME}\n`.repeat(100)));
     },
@@ -454,7 +454,7 @@ test('limits', async (t) => {
   await readOnly.stop();
 });
 
-test('a time before 1970 is refused with its line', async (t) => {
+test('a time before 1970 is refused with its line number', async (t) => {
   for (const early of ['early a=2i -5', 'early a=2i,timestamp=-5t', 'early a=2i,timestamp=-5i']) {
     const sent = await write(server, `early a=1i,timestamp=1t\n${early}`);
     t.is(sent.status, 400, early);

@@ -1,4 +1,4 @@
-/** Agents have the login and the rights of their user; writing is granted apart. */
+/** Agents have the login and rights of their user; write access is granted separately. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const SETUP = [
 ];
 
 for (const [way, connect] of WAYS) {
-  test(`a user with one right has no other one over ${way}`, async (t) => {
+  test(`a user with one right has no other right over ${way}`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
@@ -37,7 +37,7 @@ for (const [way, connect] of WAYS) {
       ['trades'],
     );
     const described = await answer(client, 'describe_table', { table: 'trades' });
-    // The designated timestamp comes along with a column.
+    // The designated timestamp is granted along with a column.
     t.deepEqual(
       (described['columns'] as { name: string }[]).map(({ name }) => name),
       ['ts', 'symbol'],
@@ -54,7 +54,7 @@ for (const [way, connect] of WAYS) {
         /^AccessDenied: Access denied \[SELECT on trades\(trader\)\][^]*hint: /,
       );
     }
-    // The same whether it is there or not.
+    // The error is the same whether the table exists or not.
     for (const table of ['secrets', 'nowhere']) {
       t.regex(await failure(client, 'query', { sql: `SELECT * FROM ${table}` }), /^AccessDenied: /);
     }
@@ -68,7 +68,7 @@ for (const [way, connect] of WAYS) {
     t.regex(JSON.stringify(prompt.messages.at(-1)), /describe_table fails for 'secrets'/);
   });
 
-  test(`writing takes the grant and the right over ${way}`, async (t) => {
+  test(`writing requires the grant and the right over ${way}`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
@@ -94,7 +94,7 @@ for (const [way, connect] of WAYS) {
       );
       t.regex(await failure(reading, 'explain', { sql: change }), /^\w+: /, change);
     }
-    // A plan is no run; the number of rows at the end proves it.
+    // EXPLAIN does not execute; the final row count proves it.
     t.deepEqual(await answer(reading, 'explain', { sql, analyze: true }), { plan: 'INSERT' });
 
     const writing = await connect(server.url, { ...login, mayWrite: true });
@@ -111,7 +111,7 @@ for (const [way, connect] of WAYS) {
     t.deepEqual(await rows(server, 'admin:quest', 'SELECT count() FROM trades'), [[2]]);
   });
 
-  test(`who may not come in, may not over ${way}`, async (t) => {
+  test(`users without access are refused over ${way}`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
@@ -147,7 +147,7 @@ for (const [way, connect] of WAYS) {
   });
 }
 
-test('a server that only reads, or forbids agents to write, grants none', async (t) => {
+test('a read-only server, or one that forbids agent writes, grants none', async (t) => {
   for (const setting of ['http.security.readonly=true', 'mcp.writes.allowed=false']) {
     const server = await startTestServer({ set: [setting] });
     t.teardown(() => server.stop());
@@ -161,7 +161,7 @@ test('a server that only reads, or forbids agents to write, grants none', async 
   }
 });
 
-test('without users everyone may do everything that was granted', async (t) => {
+test('without users every granted action is allowed', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   await exec(server.url, 'CREATE TABLE x (a INT)');
@@ -175,7 +175,7 @@ test('without users everyone may do everything that was granted', async (t) => {
   }
 });
 
-test('secrets come by the environment or from files, and wrong options are refused', async (t) => {
+test('secrets are passed by environment or file, and invalid options are refused', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-mcp-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'password');

@@ -1,4 +1,4 @@
-/** The documents that agents search and read, and `llms.txt`, which names them. */
+/** The documents that agents search and read, and `llms.txt`, which lists them. */
 import { mkdtempSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { answer, exec, failure, overHttp } from './harness.js';
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
 const DOCUMENTS = new Documents(join(REPOSITORY, 'docs'));
 
-test('the search finds what a subject is explained in', (t) => {
+test('the search finds the section that explains a subject', (t) => {
   const expected: readonly (readonly [question: string, page: string])[] = [
     ['sample by fill', 'time-series.md'],
     ['ASOF JOIN tolerance', 'time-series.md'],
@@ -36,7 +36,7 @@ test('the search finds what a subject is explained in', (t) => {
   t.is(DOCUMENTS.search('a '.repeat(500), 3).length, 3);
 });
 
-test('a passage is of one section; a hash in code begins none', (t) => {
+test('a passage is within one section; a hash in code starts none', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-documents-'));
   t.teardown(() => {
     rmSync(folder, { recursive: true, force: true });
@@ -136,7 +136,7 @@ test('pages over tools, resources and HTTP', async (t) => {
   t.is((await fetch(`${server.url}/docs/..%2fpackage.json`)).status, 404);
 });
 
-test('prompts have the rules, the manual and what they ask about', async (t) => {
+test('prompts contain the rules, the manual and their subject', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   await exec(server.url, 'CREATE TABLE trades (ts TIMESTAMP, price DOUBLE) TIMESTAMP(ts)');

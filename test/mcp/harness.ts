@@ -1,4 +1,4 @@
-/** Agents, as the SDK's own client connects them: over standard input, and over HTTP. */
+/** Agents connected by the SDK's client, over standard input and over HTTP. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -22,7 +22,7 @@ async function connected(transport: Transport): Promise<Client> {
   return client;
 }
 
-/** The command line, started as agents' clients start it. */
+/** The command line, started as agent clients start it. */
 export function stdioTransport(url: string, login: Login = {}): StdioClientTransport {
   const { user, password, token, mayWrite } = login;
   const env: Record<string, string> = { PATH: process.env['PATH'] ?? '' };
@@ -59,7 +59,7 @@ export async function overHttp(url: string, login: Login = {}): Promise<Client> 
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
     requestInit: { headers },
   });
-  // The library's class has optional members that its own interface declares without undefined.
+  // The class declares optional members that its interface declares without undefined.
   return await connected(transport);
 }
 
@@ -74,7 +74,7 @@ async function call(client: Client, name: string, given: Arguments = {}): Promis
   return (await client.callTool({ name, arguments: { ...given } })) as CallToolResult;
 }
 
-/** What a tool answers; throws what it fails with. */
+/** The answer of a tool; throws its error. */
 export async function answer(
   client: Client,
   name: string,
@@ -87,7 +87,7 @@ export async function answer(
   return result.structuredContent ?? {};
 }
 
-/** The text of what a tool fails with. */
+/** The error message of a tool. */
 export async function failure(
   client: Client,
   name: string,

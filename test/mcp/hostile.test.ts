@@ -1,4 +1,7 @@
-/** Agents that ask for too much, ask wrongly, or leave; and what comes back from tables. */
+/**
+ * Agents that request too much, send invalid requests, or disconnect; and adversarial table
+ * contents.
+ */
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import test from 'ava';
 
@@ -22,12 +25,12 @@ async function runningQueries({ url }: TestServer): Promise<string[]> {
   const query = "SELECT query FROM query_activity() WHERE query LIKE '%CROSS JOIN%'";
   const response = await fetch(`${url}/exec?${new URLSearchParams({ query }).toString()}`);
   const { dataset } = (await response.json()) as { readonly dataset: [string][] };
-  // The question is among its own answers.
+  // The activity query finds itself, so it is excluded.
   return dataset.map(([text]) => text).filter((text) => !text.includes('query_activity'));
 }
 
 for (const [way, connect] of WAYS) {
-  test(`what is wrong with a call is its answer, over ${way}`, async (t) => {
+  test(`errors of a call are returned as its answer, over ${way}`, async (t) => {
     const server = await startTestServer({ set: ['mcp.query.timeout=2s'] });
     t.teardown(() => server.stop());
     const client = await connect(server.url);
@@ -53,7 +56,7 @@ for (const [way, connect] of WAYS) {
     t.regex(await failure(client, 'query', { sql: `SELECT ${'('.repeat(100_000)}` }), /position/);
     t.regex(await failure(client, 'describe_table', { table: 'x"; DROP TABLE y' }), /x"; DROP/);
     t.regex(await failure(client, 'read_doc', { page: '../package.json' }), /no page/);
-    // A position in what explain adds would be one that the agent did not write.
+    // Positions refer to the agent's SQL, without the prefix that explain adds.
     t.regex(await failure(client, 'explain', { sql: 'SELECT nix' }), /position: 7 /);
 
     const began = performance.now();
@@ -62,7 +65,7 @@ for (const [way, connect] of WAYS) {
     t.regex(await failure(client, 'query', { sql: ENDLESS, timeout_seconds: 0.2 }), /^Timeout: /);
     t.regex(await failure(client, 'query', { sql: ENDLESS, timeout_seconds: 60 }), /<=2/);
     await until(async () => (await runningQueries(server)).length === 0, 'no query runs');
-    // The connection is as good as before.
+    // The connection remains usable.
     t.deepEqual((await answer(client, 'query', { sql: 'SELECT 1 AS one' }))['rows'], [[1]]);
   });
 
@@ -119,7 +122,7 @@ for (const [way, connect] of WAYS) {
   });
 }
 
-test('a client that leaves, or takes a call back, cancels its query', async (t) => {
+test('a client that disconnects or cancels a call cancels its query', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const runs = async (): Promise<boolean> => (await runningQueries(server)).length === 1;
@@ -149,7 +152,7 @@ test('a client that leaves, or takes a call back, cancels its query', async (t) 
   }
 });
 
-test('a call is taken back by its own client alone', async (t) => {
+test('a call can only be cancelled by its own client', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const first = await overHttp(server.url);
@@ -159,7 +162,7 @@ test('a call is taken back by its own client alone', async (t) => {
     arguments: { sql: ENDLESS, timeout_seconds: 12 },
   });
   await until(async () => (await runningQueries(server)).length === 1, 'it runs');
-  // Clients count their calls from nought: another one has the same number.
+  // Clients number their calls from 0, so two clients use the same number.
   const others = [undefined, 'other', 'x'.repeat(500)];
   for (const session of others) {
     for (let requestId = 0; requestId < 5; requestId += 1) {
@@ -181,7 +184,7 @@ test('a call is taken back by its own client alone', async (t) => {
   t.regex(JSON.stringify(result.content), /Timeout/);
 });
 
-test('two clients at once, many calls each', async (t) => {
+test('two concurrent clients, many calls each', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const clients = [await overHttp(server.url), await overStdio(server.url)];
@@ -196,7 +199,7 @@ test('two clients at once, many calls each', async (t) => {
   await Promise.all(asked);
 });
 
-test('what a request may be', async (t) => {
+test('limits of a request', async (t) => {
   const server = await startTestServer({ set: ['mcp.max.request.size=100K'] });
   t.teardown(() => server.stop());
   const post = (body: string, headers: Record<string, string> = {}): Promise<Response> =>
@@ -240,7 +243,7 @@ test('what a request may be', async (t) => {
   t.deepEqual((await answer(client, 'query', { sql: 'SELECT 1 AS one' }))['rows'], [[1]]);
 });
 
-test('a server that is down, goes down, or has no agents', async (t) => {
+test('a server that is down, stops, or has agents disabled', async (t) => {
   const server = await startTestServer();
   const client = await overStdio(server.url);
   t.teardown(() => client.close());
@@ -258,7 +261,7 @@ test('a server that is down, goes down, or has no agents', async (t) => {
   await t.throwsAsync(overHttp(without.url), { message: /Not Found/ });
 });
 
-test('the command ends with its client', async (t) => {
+test('the command exits with its client', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const client = await overStdio(server.url);
@@ -277,7 +280,7 @@ test('the command ends with its client', async (t) => {
   t.pass();
 });
 
-test('what tables hold and are called comes back as data', async (t) => {
+test('table contents and names are returned as data', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const name = `<b>x & ünï 日本 ; DROP`;
@@ -312,7 +315,7 @@ test('what tables hold and are called comes back as data', async (t) => {
   t.regex(JSON.stringify(messages), /ünï/);
 });
 
-test('a thousand tables come in pages', async (t) => {
+test('a thousand tables are listed in pages', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   for (let at = 0; at < 1_000; at += 1) {

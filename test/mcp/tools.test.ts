@@ -1,4 +1,4 @@
-/** The tools, over standard input and over HTTP, with the SDK's own client. */
+/** The tools, over standard input and over HTTP, with the SDK's client. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';

@@ -1,4 +1,4 @@
-/** Notebooks kept by the server: versions, sharing, links, rights, limits, two who save at once. */
+/** Notebooks saved on the server: versions, sharing, links, rights, limits, concurrent saves. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -65,7 +65,7 @@ async function created(ask: Asks, user: string, title: string, text: string): Pr
   return String(body.id);
 }
 
-test('a notebook is kept with its versions, over a restart as well', async (t) => {
+test('a notebook is saved with its versions, also across a restart', async (t) => {
   const { server, ask } = await people(t);
   const id = await created(ask, 'ann', 'Prices today', 'one');
   t.is((await ask('ann', 'GET', `notebook?id=${id}`)).body['text'], 'one');
@@ -88,7 +88,7 @@ test('a notebook is kept with its versions, over a restart as well', async (t) =
   t.deepEqual((await later('ann', 'GET', 'notebooks')).body, [] as never);
 });
 
-test('of two who save the second is told who was first, and nothing is lost', async (t) => {
+test('the later of two concurrent saves learns who saved first; nothing is lost', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'Shared', 'base');
   const shares = JSON.stringify({ shares: [{ name: 'ben', access: 'write' }], link: false });
@@ -109,7 +109,7 @@ test('of two who save the second is told who was first, and nothing is lost', as
   t.like(again, { status: 200, body: { version: 2 } }, 'sent again after a lost answer');
 });
 
-test('a hundred saves at once: one wins, and each version is one text', async (t) => {
+test('a hundred concurrent saves: one wins, and each version has one content', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'Race', 'base');
   const path = `notebook?id=${id}&title=Race&version=1`;
@@ -120,7 +120,7 @@ test('a hundred saves at once: one wins, and each version is one text', async (t
   t.is((await ask('ann', 'GET', `notebook?id=${id}`)).body['text'], won[0]);
 });
 
-test('who may not know of a notebook learns nothing; readers do not write', async (t) => {
+test('users without access learn nothing about a notebook; readers cannot write', async (t) => {
   const { server, ask } = await people(t);
   const id = await created(ask, 'ann', 'Mine', 'secret');
   const put = `notebook?id=${id}&title=Mine&version=1`;
@@ -153,7 +153,7 @@ test('who may not know of a notebook learns nothing; readers do not write', asyn
   t.like(await ask('admin', 'GET', `notebook?id=${id}`), { body: { access: 'own', mine: false } });
 });
 
-test('a name that is given to someone else brings no notebooks along', async (t) => {
+test('a re-created user name does not inherit notebooks', async (t) => {
   const { server, ask } = await people(t);
   const run = async (query: string): Promise<number> => {
     const login = { Authorization: `Basic ${btoa('admin:secret')}` };
@@ -172,7 +172,7 @@ test('a name that is given to someone else brings no notebooks along', async (t)
   }
 });
 
-test('a link lets those read who may log in, and ends when it is taken back', async (t) => {
+test('a link lets logged-in users read, and ends when it is revoked', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'Linked', 'text');
   const access = `notebook/access?id=${id}`;
@@ -192,7 +192,7 @@ test('a link lets those read who may log in, and ends when it is taken back', as
   t.not(other.body['link'], link);
 });
 
-test('who may not list users does not learn by sharing who is one', async (t) => {
+test('users who may not list users cannot probe names by sharing', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'Mine', 'x');
   const share = async (user: string, name: string): Promise<Answer> => {
@@ -205,7 +205,7 @@ test('who may not list users does not learn by sharing who is one', async (t) =>
   t.like(await share('admin', 'nobody'), { status: 400 });
 });
 
-test('limits: text, number, room, versions', async (t) => {
+test('limits: size, number, total bytes, versions', async (t) => {
   const { ask } = await people(t, [
     'notebooks.max.size=64K',
     'notebooks.max.count=3',
@@ -240,7 +240,7 @@ test('limits: text, number, room, versions', async (t) => {
   t.like(await ask('ann', 'POST', 'notebooks?title=z', 'z'), { status: 507 });
 });
 
-test('what cannot be kept is refused, and says why', async (t) => {
+test('what cannot be saved is refused, with the reason', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'a', 'x');
   const title = (text: string): string => `notebooks?title=${encodeURIComponent(text)}`;
@@ -279,7 +279,7 @@ test('what cannot be kept is refused, and says why', async (t) => {
   t.is((await ask('ann', 'GET', `notebook?id=${kept}`)).body['text'], odd);
 });
 
-test('where nobody logs in, and where it is switched off, the server keeps none', async (t) => {
+test('without logins, or when disabled, the server saves no notebooks', async (t) => {
   for (const set of [[], [...LOGINS, 'notebooks.enabled=false']]) {
     const server = await startTestServer({ set });
     t.teardown(() => server.stop());

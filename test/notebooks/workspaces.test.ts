@@ -1,4 +1,4 @@
-/** Workspaces of console users on the server: whose they are, which change counts, limits. */
+/** Workspaces of console users on the server: ownership, precedence of changes, limits. */
 import { once } from 'node:events';
 
 import test, { type ExecutionContext } from 'ava';
@@ -49,7 +49,7 @@ async function addUser({ url }: TestServer, name: string): Promise<void> {
 const putting = (name: string, entry: object): string =>
   JSON.stringify({ put: { [name]: entry }, remove: [] });
 
-test('only its user reads and writes a workspace; the later change counts', async (t) => {
+test('only its user reads and writes a workspace; the later change wins', async (t) => {
   const server = await serverWith(t, []);
   await addUser(server, 'ann');
   const { body: own } = await ask(server, 'ann:p');
@@ -63,7 +63,7 @@ test('only its user reads and writes a workspace; the later change counts', asyn
     ...own,
     entries: { 'tab/1': { changed: 20, tab: 'later' } },
   });
-  // The administrator has a workspace of their own, and a page of ann writes nothing there.
+  // The administrator has a separate workspace, which a page of ann cannot write.
   const { body: admins } = await ask(server, 'admin:quest');
   t.deepEqual(admins.entries, {});
   t.not(admins.key, own.key);
@@ -75,7 +75,7 @@ test('only its user reads and writes a workspace; the later change counts', asyn
   t.deepEqual((await ask(server, 'ann:p')).body, own);
 });
 
-test('a user who is made anew under an old name has an empty workspace', async (t) => {
+test('a user re-created under an old name has an empty workspace', async (t) => {
   const server = await serverWith(t, []);
   await addUser(server, 'ann');
   const { body: first } = await ask(server, 'ann:p');
@@ -88,7 +88,7 @@ test('a user who is made anew under an old name has an empty workspace', async (
   t.not(second.id, first.id);
 });
 
-test('what is no change of a workspace is refused', async (t) => {
+test('invalid workspace changes are refused', async (t) => {
   const server = await serverWith(t, []);
   const { body: own } = await ask(server, 'admin:quest');
   const bodies = [
@@ -113,7 +113,7 @@ test('what is no change of a workspace is refused', async (t) => {
   t.deepEqual((await ask(server, 'admin:quest')).body, own);
 });
 
-test('the limits hold, the log gives way to drafts, and a restart changes nothing', async (t) => {
+test('the limits hold, the log yields to drafts, and a restart changes nothing', async (t) => {
   const limits = [
     'workspace.max.user.size=8K',
     'workspace.max.total.size=12K',
@@ -122,7 +122,7 @@ test('the limits hold, the log gives way to drafts, and a restart changes nothin
   const server = await startTestServer({ set: ['acl.enabled=true', ...limits] });
   t.teardown(() => server.stop());
   const { body: own } = await ask(server, 'admin:quest');
-  // Random text, so that compression saves little.
+  // Random text that hardly compresses.
   let seed = 1;
   const text = (length: number): string =>
     Array.from({ length }, () => {

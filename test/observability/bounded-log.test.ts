@@ -1,9 +1,9 @@
-/** Refused logins do not fill the log of the server. */
+/** Refused logins do not fill the server log. */
 import test from 'ava';
 
 import { refusedLogins } from '../../ts/observability/index.js';
 
-test('the first of a minute are told, the others are counted', (t) => {
+test('the first lines of a minute are logged, the others are counted', (t) => {
   const lines: (readonly [string, unknown])[] = [];
   const log = refusedLogins({
     info: (event, fields) => {

@@ -1,4 +1,4 @@
-/** What is said of a host's limits. */
+/** Reports about the limits of the host. */
 import test from 'ava';
 
 import { hostWarnings } from '../../ts/observability/index.js';
@@ -12,7 +12,7 @@ const HOST: Readonly<Record<string, string>> = {
   '/proc/sys/vm/max_map_count': '65530\n',
 };
 
-test('limits that are too low are named, with what they should be', (t) => {
+test('limits that are too low are reported, with the recommended values', (t) => {
   t.deepEqual(
     hostWarnings((path) => HOST[path] ?? ''),
     [
@@ -28,7 +28,7 @@ test('limits that are too low are named, with what they should be', (t) => {
   );
 });
 
-test('nothing is said of what is enough, or not told', (t) => {
+test('sufficient and unknown limits are not reported', (t) => {
   const enough: Readonly<Record<string, string>> = {
     '/proc/self/limits': 'Max open files            1048576   1048576   files\n',
     '/proc/sys/fs/file-max': '1048576\n',

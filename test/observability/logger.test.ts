@@ -1,4 +1,4 @@
-/** Log lines: one JSON object each, nothing secret, nothing a terminal would obey. */
+/** Log lines: one JSON object each, without secrets or terminal escape sequences. */
 import test from 'ava';
 
 import { createLogger, MetricsRegistry } from '../../ts/observability/index.js';
@@ -10,7 +10,7 @@ function collect(level: LogLevel): [string[], ReturnType<typeof createLogger>] {
   return [lines, createLogger({ level, now, write: (line) => lines.push(line) })];
 }
 
-test('a line names time, level, component, event and fields', (t) => {
+test('a line contains time, level, component, event and fields', (t) => {
   const [lines, logger] = collect('info');
   logger.child('http').info('started', { port: 9000, id: 5n });
   t.deepEqual(lines, [
@@ -40,16 +40,16 @@ test('secrets do not reach the log', (t) => {
   t.false(/canary|Y2FuYXJ5/.test(lines.join('').replace(/"stack":"[^"]*"/, '')));
 });
 
-test('a line cannot be broken or coloured from outside', (t) => {
+test('a line cannot be broken or coloured by its content', (t) => {
   const [lines, logger] = collect('debug');
   logger.debug('seen', { agent: 'a\r\nb\u001b[31m\u009b31m\u2028\u007f' });
   const [line = ''] = lines;
   t.is(line.indexOf('\n'), line.length - 1);
-  // Everything but the line end is plain.
+  // All characters except the line end are printable ASCII.
   t.regex(line.slice(0, -1), /^[ -~]*$/);
 });
 
-test('long lines are cut and stay JSON', (t) => {
+test('long lines are truncated and stay valid JSON', (t) => {
   const [lines, logger] = collect('debug');
   logger.debug('long', { text: 'x'.repeat(100_000) });
   t.true((lines[0] ?? '').length < 10_000);
@@ -58,7 +58,7 @@ test('long lines are cut and stay JSON', (t) => {
   });
 });
 
-test('metrics are Prometheus text', (t) => {
+test('metrics are in the Prometheus text format', (t) => {
   const metrics = new MetricsRegistry();
   metrics.counter('requests_total', 'Requests.', { protocol: 'a' }).increment(2);
   metrics.counter('requests_total', 'Requests.', { protocol: 'b"' }).increment(3);

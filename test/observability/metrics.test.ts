@@ -1,4 +1,4 @@
-/** What a running server counts, and that everything it counts is explained. */
+/** Metrics of a running server, and the documentation of each one. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -81,7 +81,7 @@ test('rows, bytes, commits, errors and connections, by protocol', async (t) => {
   );
 });
 
-/** What `/metrics` says, line by line. */
+/** Samples of `/metrics`. */
 async function samples(server: TestServer): Promise<Map<string, number>> {
   const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -93,7 +93,7 @@ async function samples(server: TestServer): Promise<Map<string, number>> {
   );
 }
 
-/** What a histogram counted of a protocol; checks that it is one. */
+/** Histogram count for a protocol; checks that it is a valid histogram. */
 function counted(t: ExecutionContext, all: Map<string, number>, name: string, of: string): number {
   const prefix = `tidemark_${name}_bucket{protocol="${of}",le="`;
   const buckets = [...all].filter(([key]) => key.startsWith(prefix)).map(([, value]) => value);
@@ -108,13 +108,14 @@ function counted(t: ExecutionContext, all: Map<string, number>, name: string, of
   return count;
 }
 
-test('how long statements, commits and requests took, by protocol', async (t) => {
+test('durations of statements, commits and requests, by protocol', async (t) => {
   const server = await startTestServer({
     set: ['metrics.enabled=true', 'line.tcp.commit.interval.default=20ms'],
   });
   t.teardown(() => server.stop());
   const port = Number(new URL(server.url).port);
-  // Over HTTP two end, and one fails as it runs; what is not read, or cannot be bound, has no run.
+  // Over HTTP two executions succeed and one fails at run time. Statements that cannot be parsed or
+  // bound are not executed.
   await rows(server, 'select x from long_sequence(3)');
   await rows(server, 'create table made (x int)');
   const late = "select case when x > 2 then 'no' else '1' end::decimal(9,2) from long_sequence(3)";
@@ -158,7 +159,7 @@ test('how long statements, commits and requests took, by protocol', async (t) =>
   t.false([...all.keys()].some((key) => /request_seconds.*line_tcp/.test(key)));
 });
 
-test('every figure of the engine is explained', async (t) => {
+test('every engine metric is documented', async (t) => {
   const server = await startTestServer({ set: ['metrics.enabled=true'] });
   t.teardown(() => server.stop());
   const text = await fetch(`${server.url}/metrics`).then((answer) => answer.text());
@@ -176,7 +177,7 @@ test('every figure of the engine is explained', async (t) => {
   );
 });
 
-test('a server that stops is not ready', async (t) => {
+test('a stopping server is not ready', async (t) => {
   const server = await startTestServer();
   t.is((await fetch(`${server.url}/ready`)).status, 200);
   const slow = rows(server, 'select count() from long_sequence(3000000000) where x % 7 = 3');

@@ -1,6 +1,6 @@
 /**
- * Attacks and faults around sign-on, each with the tests that show what happens: a row whose test
- * is renamed or removed fails here.
+ * Attacks and faults around sign-on, each with the tests that cover it. When a listed test is
+ * renamed or removed, its entry fails here.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -24,24 +24,24 @@ const FILES = {
 type Proof = readonly [file: keyof typeof FILES, title: string];
 
 const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
-  [
-    'a token in the query string',
-    ['logins', 'a token in the address counts for nothing and is not logged'],
-  ],
+  ['a token in the query string', ['logins', 'a token in the URL is ignored and not logged']],
   [
     'secrets in logs',
-    ['asking', 'nothing is logged of a token'],
-    ['asking', 'names and passwords go to the provider once'],
+    ['asking', 'tokens are not logged'],
+    ['asking', 'a name and password are sent to the provider once'],
   ],
   [
     'interception of the code',
-    ['idToken', 'values nobody guesses are long, and never the same'],
+    ['idToken', 'random values are long and never repeat'],
     ['browser', 'ten steps: to the provider, back with a code, and to the data'],
   ],
-  ['downgrade of PKCE', ['browser', 'a provider without S256 is not used']],
-  ['forged redirect', ['browser', 'an answer nobody asked for is not taken']],
+  ['downgrade of PKCE', ['browser', 'a provider without S256 is refused']],
+  ['forged redirect', ['browser', 'an unsolicited authorization response is refused']],
   ['injected ID token', ['idToken', '`${JSON.stringify(changes)} is refused`']],
-  ['mix-up of providers', ['browser', 'an answer of another provider is not taken']],
+  [
+    'mix-up of providers',
+    ['browser', 'an authorization response of a different provider is refused'],
+  ],
   [
     'open redirect',
     ['settings', '`${setting} is refused`'],
@@ -50,76 +50,73 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'code in history or Referer',
     ['browser', 'ten steps: to the provider, back with a code, and to the data'],
-    ['guard', 'data answers carry the security headers'],
+    ['guard', 'data responses carry the security headers'],
   ],
   [
     'stolen refresh token',
-    ['browser', 'tokens are renewed in time, and once'],
-    ['browser', 'a sign-on that ended at the provider ends here'],
+    ['browser', 'tokens are renewed before they expire, once'],
+    ['browser', 'a session that ended at the provider ends here'],
   ],
   [
     'token stolen by a script',
     ['browser', 'ten steps: to the provider, back with a code, and to the data'],
-    ['logins', 'the page talks to the provider alone, runs its own scripts, has no frame'],
+    ['logins', 'the page connects only to the provider, runs only own scripts, has no frames'],
   ],
-  ['token of another application', ['asking', 'a token that can be read must be ours']],
+  ['token of another application', ['asking', 'a readable token must be issued for this service']],
   [
     'algorithms and shapes of tokens',
-    ['proof', 'algorithms nobody agreed on are refused'],
-    ['proof', 'what is no token is refused without work'],
-    ['proof', 'two keys of one name are told apart by nothing'],
+    ['proof', 'algorithms that are not allowed are refused'],
+    ['proof', 'malformed tokens are refused without verification'],
+    ['proof', 'two keys with one id are refused as ambiguous'],
   ],
-  ['keys named by the token', ['proof', 'keys that a token brings along are not looked at']],
+  ['keys named by the token', ['proof', 'keys in the token header are ignored']],
   [
     'forged discovery, and addresses inside',
-    ['asking', 'a discovery document of somebody else is not used'],
-    ['calls', 'redirects are not followed, nor are large answers read'],
-    ['calls', 'addresses of the own link are known'],
+    ['asking', 'a discovery document of a different issuer is refused'],
+    ['calls', 'redirects are not followed, and large responses are not read'],
+    ['calls', 'link-local addresses are recognized'],
   ],
-  ['flood of key names', ['proof', 'names of keys nobody has ask for keys once in thirty seconds']],
-  ['slow provider', ['logins', 'others are not held up by a provider that hangs']],
+  [
+    'flood of key names',
+    ['proof', 'unknown key ids fetch the keys at most once in thirty seconds'],
+  ],
+  ['slow provider', ['logins', 'a hanging provider does not delay other users']],
   [
     'provider down',
-    ['logins', 'a provider that is down is no reason to log anybody out'],
-    ['asking', 'while the provider is down nothing counts beyond its time'],
-    ['asking', 'a longer time for outages has to be asked for'],
+    ['logins', 'a provider outage ends no login'],
+    ['asking', 'during an outage no cached answer is used beyond its lifetime'],
+    ['asking', 'a longer lifetime during outages must be configured'],
   ],
   [
     'nonsense of the provider',
-    ['asking', '`an answer that names no user is refused, ${index}`'],
-    ['asking', '`groups in form ${index}`'],
-    ['logins', 'a provider that answers nonsense lets nobody in'],
+    ['asking', '`a response without a user name is refused, ${index}`'],
+    ['asking', '`groups in format ${index}`'],
+    ['logins', 'malformed responses of the provider never log a user in'],
   ],
-  ['two subjects', ['browser', 'two names for one person are not believed']],
+  ['two subjects', ['browser', 'two different names for one user are refused']],
   ['stampede', ['logins', 'a thousand requests with one new token ask the provider once']],
-  [
-    'growth by random tokens',
-    ['asking', 'random tokens do not fill memory, nor push good ones out'],
-  ],
-  ['confusion of cached tokens', ['asking', 'tokens that begin alike are told apart']],
-  ['disabled user', ['asking', 'somebody disabled counts until the answer is too old']],
-  ['skew of clocks', ['proof', 'thirty seconds of skew are forgiven, more are not']],
+  ['growth by random tokens', ['asking', 'random tokens neither fill memory nor evict valid ones']],
+  ['confusion of cached tokens', ['asking', 'tokens with a common prefix are distinguished']],
+  ['disabled user', ['asking', 'a disabled user is accepted until the cached answer expires']],
+  ['skew of clocks', ['proof', 'thirty seconds of clock skew are tolerated, more are not']],
   [
     'groups that change',
-    ['logins', 'a group that is taken away at the provider is gone when the answer is too old'],
-    ['logins', 'what the database says of a group counts at once'],
+    ['logins', 'a group removed at the provider is gone once the cached answer expires'],
+    ['logins', 'changes of a group in the database apply immediately'],
   ],
   [
     'spraying of passwords',
-    ['logins', 'guessing through this server is slowed down, by name and by address'],
+    ['logins', 'guessing through this server is throttled, by name and by address'],
   ],
   [
     'odd Basic credentials',
-    ['logins', 'names and passwords are UTF-8, and passwords have colons'],
-    ['logins', 'without credentials the answer says how, with bad ones what is wrong'],
+    ['logins', 'names and passwords are UTF-8, and passwords may contain colons'],
+    ['logins', 'missing credentials get a challenge, invalid ones an error'],
   ],
-  [
-    'calls from other origins',
-    ['guard', 'a listed origin gets its preflight answered, others do not'],
-  ],
+  ['calls from other origins', ['guard', 'only a listed origin gets its preflight answered']],
   [
     'click-jacking',
-    ['logins', 'the page talks to the provider alone, runs its own scripts, has no frame'],
+    ['logins', 'the page connects only to the provider, runs only own scripts, has no frames'],
   ],
   [
     'sign-out',
@@ -128,29 +125,26 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   [
     'sessions that outlive their token',
-    ['logins', 'a session ends with the token that began it'],
-    ['wire', 'a session is asked again at its next statement'],
+    ['logins', 'a session ends with the token that started it'],
+    ['wire', 'a session is verified again at its next statement'],
   ],
   [
     'two credentials',
     ['logins', 'two Authorization headers are refused'],
-    ['cookie', 'the cookie opens the data to pages of this server alone'],
+    ['cookie', 'only pages of this server can use the cookie'],
   ],
   [
     'provider without encryption',
     ['settings', "`${set.join(' ') || 'nothing more'} is refused`"],
-    ['settings', 'every weakening is reported'],
+    ['settings', 'every weakened setting is reported'],
   ],
   [
     'unchecked certificate',
-    ['calls', 'a certificate nobody vouches for is refused'],
-    ['calls', 'without validation anyone is believed'],
-    ['settings', 'every weakening is reported'],
+    ['calls', 'an untrusted certificate is refused'],
+    ['calls', 'without validation any certificate is accepted'],
+    ['settings', 'every weakened setting is reported'],
   ],
-  [
-    'poisoned Host header',
-    ['logins', 'where people are sent back to never depends on the Host header'],
-  ],
+  ['poisoned Host header', ['logins', 'the redirect URI never depends on the Host header']],
 ];
 
 for (const [index, [attack, ...proofs]] of ATTACKS.entries()) {
@@ -168,7 +162,7 @@ for (const [index, [attack, ...proofs]] of ATTACKS.entries()) {
   });
 }
 
-test('every row of the list has its place', (t) => {
+test('the list has all 36 attacks', (t) => {
   t.is(ATTACKS.length, 36);
 });
 

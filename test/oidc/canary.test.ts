@@ -1,4 +1,4 @@
-/** Secrets of sign-on that show up nowhere: log, metrics, audit, running queries, answers. */
+/** Sign-on secrets must appear nowhere: log, metrics, audit log, running queries, responses. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -11,7 +11,7 @@ import { pgClient } from '../pg-client.js';
 const CANARY = 'canary4711';
 const PASSWORD = `pass-${CANARY}`;
 
-test('tokens, passwords and cookies are written nowhere', async (t) => {
+test('tokens, passwords and cookies appear in no log or file', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   provider.addPerson('jo', { groups: ['writers'], password: PASSWORD });

@@ -28,7 +28,7 @@ const DOWN = [
 ] as const;
 
 for (const [index, failure] of DOWN.entries()) {
-  test(`after some failures no call is made for a while: ${index}`, async (t) => {
+  test(`after repeated failures the provider is not called for a while: ${index}`, async (t) => {
     const { transport, clocks, provider } = place();
     t.is((await provider.token('first')).kind, 'known');
     transport.replies.set('/me', () => failure);
@@ -54,7 +54,7 @@ for (const [index, failure] of DOWN.entries()) {
   });
 }
 
-test('only one tries while the others are told at once', async (t) => {
+test('one request probes the provider while the others are refused immediately', async (t) => {
   const { transport, clocks, provider } = place();
   transport.replies.set('/me', () => new ProviderUnavailable('down'));
   for (let round = 0; round < MOST; round += 1) {
@@ -83,10 +83,10 @@ test('only one tries while the others are told at once', async (t) => {
   t.is(transport.count('/me'), asked + 2, 'one looks whether anybody answers, then asks');
 });
 
-test('tokens that make a call fail lock nobody else out', async (t) => {
+test('tokens that make a call fail do not block other tokens', async (t) => {
   const { transport, provider } = place();
   const failures = [...DOWN, new ProviderUnavailable('no answer within 5000 ms')];
-  // A proxy before the provider fails for these tokens; without them it answers.
+  // A proxy in front of the provider fails for these tokens; without them it succeeds.
   transport.replies.set('/me', ({ headers }) => {
     const token = headers?.['Authorization'] ?? '';
     const at = /^Bearer bad(\d+)$/.exec(token)?.[1];
@@ -101,7 +101,7 @@ test('tokens that make a call fail lock nobody else out', async (t) => {
   t.is((await provider.token('good')).kind, 'known');
 });
 
-test('what fails while many ask at once is looked at once', async (t) => {
+test('concurrent failures trigger a single probe', async (t) => {
   const { transport, provider } = place();
   transport.replies.set('/me', () => ({ status: 503 }));
   const tokens = Array.from({ length: 4 * MOST }, (_, index) => `a${index}`);
@@ -110,7 +110,7 @@ test('what fails while many ask at once is looked at once', async (t) => {
   t.like(await provider.token('b'), { kind: 'unavailable', seconds: 10 });
 });
 
-test('answers that one token may be the cause of stop nobody else', async (t) => {
+test('responses that one token may cause do not open the circuit breaker', async (t) => {
   const { transport, provider } = place();
   const statuses = [400, 401, 429, 500];
   for (const status of statuses) {

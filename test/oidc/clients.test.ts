@@ -1,4 +1,4 @@
-/** A program that signs on by itself, with a library of its own: a token, then data. */
+/** A program that signs on with its own library: a token, then data. */
 import test from 'ava';
 import {
   allowInsecureRequests,
@@ -14,7 +14,7 @@ import { startHarness } from '../http/harness.js';
 import { FakeDirectory, settingsOf } from './fakes.js';
 import { CLIENT_ID, TestProvider } from './provider.js';
 
-test('openid-client gets a token and data, and is told of a bad one as the RFC says', async (t) => {
+test('openid-client gets a token and data, and the RFC error for an invalid token', async (t) => {
   const provider = await TestProvider.start();
   provider.addPerson('jo', { groups: ['writers'] });
   const signOn = new IdentityProvider(settingsOf(...provider.settings()), SILENT);

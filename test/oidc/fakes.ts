@@ -1,4 +1,4 @@
-/** Parts of sign-on without a network: settings, a provider that answers from a table, tokens. */
+/** Sign-on components without a network: settings, a provider with scripted responses, tokens. */
 import {
   exportJWK,
   generateKeyPair,
@@ -35,7 +35,7 @@ export function settingsOf(...set: readonly string[]): OidcSettings {
   return settings;
 }
 
-/** Clocks that stand still until they are moved. */
+/** Clocks that only advance explicitly. */
 export class HandClock implements Clocks {
   #ms = 1_000_000;
   readonly monotonic = (): number => this.#ms;
@@ -52,7 +52,7 @@ export class HandClock implements Clocks {
 
 type Reply = Partial<ProviderAnswer> | Error;
 
-/** Answers by path; what has no answer is a discovery document or a key set that fits. */
+/** Responses by path; the default is a matching discovery document or key set. */
 export class FakeTransport implements Transport {
   readonly calls: ProviderCall[] = [];
   readonly replies = new Map<string, (call: ProviderCall) => Reply | Promise<Reply>>();
@@ -112,11 +112,11 @@ export async function signer(kid = 'one', alg = 'RS256'): Promise<Signer> {
   };
 }
 
-/** Users and tokens in a table. */
+/** An in-memory directory of users and tokens. */
 export class FakeDirectory implements Directory {
   readonly passwords = new Map<string, string>();
   readonly tokens = new Map<string, string>();
-  /** External groups whose members may enter. */
+  /** External groups whose members may log in. */
   readonly doors = new Set(['writers']);
   checks = 0;
   readonly #verifiers = new Map<string, ReturnType<Directory['scramVerifier']>>();

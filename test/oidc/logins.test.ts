@@ -1,4 +1,4 @@
-/** Logins over HTTP, with a real provider behind them. */
+/** Logins over HTTP with a real provider. */
 import { execFile } from 'node:child_process';
 import { Agent, get } from 'node:http';
 import { promisify } from 'node:util';
@@ -24,7 +24,7 @@ interface Place {
   close(): Promise<void>;
 }
 
-/** Closed at the end of the test. */
+/** Closes it at the end of the test. */
 async function placeFor(t: ExecutionContext, ...set: readonly string[]): Promise<Place> {
   const here = await place(...set);
   t.teardown(() => here.close());
@@ -76,7 +76,7 @@ test.before(async () => {
 });
 test.after.always(() => usual.close());
 
-test('a token of the provider lets its person in', async (t) => {
+test('a token of the provider logs its user in', async (t) => {
   const { access } = await usual.provider.token('jo');
   const response = await usual.exec(bearer(access));
   t.is(response.status, 200);
@@ -84,7 +84,7 @@ test('a token of the provider lets its person in', async (t) => {
   t.is((await usual.exec({ Authorization: `bEARER ${access}` })).status, 200);
 });
 
-test('curl gets in with a token', async (t) => {
+test('curl logs in with a token', async (t) => {
   const { access } = await usual.provider.token('jo');
   const { stdout } = await promisify(execFile)('curl', [
     '-s',
@@ -95,7 +95,7 @@ test('curl gets in with a token', async (t) => {
   t.regex(stdout, /"count":1/);
 });
 
-test('somebody without groups is known, and may do nothing', async (t) => {
+test('a user without groups is authenticated and has no rights', async (t) => {
   const { access } = await usual.provider.token('al');
   const response = await usual.exec(bearer(access));
   t.is(response.status, 403);
@@ -107,7 +107,7 @@ test('somebody without groups is known, and may do nothing', async (t) => {
   });
 });
 
-test('without credentials the answer says how, with bad ones what is wrong', async (t) => {
+test('missing credentials get a challenge, invalid ones an error', async (t) => {
   const challenge = async (headers: Record<string, string>): Promise<string> => {
     const response = await usual.exec(headers);
     t.is(response.status, 401);
@@ -144,7 +144,7 @@ test('two Authorization headers are refused', async (t) => {
   t.regex(answer, /WWW-Authenticate: Bearer realm="tidemark", error="invalid_request"/i);
 });
 
-test('a token in the address counts for nothing and is not logged', async (t) => {
+test('a token in the URL is ignored and not logged', async (t) => {
   const { access } = await usual.provider.token('jo');
   for (const name of ['access_token', 'token', 'Authorization']) {
     t.is((await usual.exec({}, `&${name}=${access}`)).status, 401);
@@ -152,13 +152,13 @@ test('a token in the address counts for nothing and is not logged', async (t) =>
   t.false(usual.lines.join('').includes(access));
 });
 
-test('names and passwords are UTF-8, and passwords have colons', async (t) => {
+test('names and passwords are UTF-8, and passwords may contain colons', async (t) => {
   t.is((await usual.exec(basic('ann', 'pä:ss'))).status, 200);
   t.is((await usual.exec(basic('ann', 'pä'))).status, 401);
   t.is((await usual.exec(basic('', ''))).status, 401);
 });
 
-test('programs are asked for a password where that is wanted', async (t) => {
+test('programs are challenged for a password when configured', async (t) => {
   const here = await placeFor(t, 'acl.basic.auth.realm.enabled=true');
   const asked = async (...lines: readonly string[]): Promise<boolean> => {
     const head = ['GET /exec?query=rows+1 HTTP/1.1', 'Host: x', 'Connection: close', ...lines];
@@ -170,13 +170,13 @@ test('programs are asked for a password where that is wanted', async (t) => {
   t.false(await asked('Sec-Fetch-Site: same-origin'));
 });
 
-test('tokens of this database are checked here', async (t) => {
+test('tokens of this database are checked locally', async (t) => {
   const here = await placeFor(t);
   t.is((await here.exec(bearer('tdm_abc'))).status, 200);
   t.is(here.provider.count('/me'), 0);
 });
 
-test('a password that was right is not checked again until it is another', async (t) => {
+test('a verified password is not checked again until it changes', async (t) => {
   const here = await placeFor(t);
   for (let round = 0; round < 5; round += 1) {
     t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
@@ -193,7 +193,7 @@ test('a thousand requests with one new token ask the provider once', async (t) =
   const here = await placeFor(t);
   const { access } = await here.provider.token('jo');
   here.provider.faults.set('/me', { kind: 'delay', ms: 50 });
-  // A thousand connections at once are more than a busy machine opens in time.
+  // A busy machine cannot open a thousand connections in time.
   const agent = new Agent({ keepAlive: true, maxSockets: 200 });
   t.teardown(() => {
     agent.destroy();
@@ -211,7 +211,7 @@ test('a thousand requests with one new token ask the provider once', async (t) =
   t.is(here.provider.count('/me'), 1);
 });
 
-test('a provider that is down is no reason to log anybody out', async (t) => {
+test('a provider outage ends no login', async (t) => {
   const here = await placeFor(t, 'acl.oidc.http.timeout=3s');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
@@ -232,7 +232,7 @@ test('a provider that is down is no reason to log anybody out', async (t) => {
   here.provider.faults.clear();
 });
 
-test('a provider that answers nonsense lets nobody in', async (t) => {
+test('malformed responses of the provider never log a user in', async (t) => {
   const here = await placeFor(t);
   const bodies = ['<html>', '{}', '[]', 'x'.repeat(2_000_000)];
   for (const [index, body] of bodies.entries()) {
@@ -242,7 +242,7 @@ test('a provider that answers nonsense lets nobody in', async (t) => {
   }
 });
 
-test('others are not held up by a provider that hangs', async (t) => {
+test('a hanging provider does not delay other users', async (t) => {
   const here = await placeFor(t, 'acl.oidc.cache.ttl=1h');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
@@ -260,7 +260,7 @@ test('others are not held up by a provider that hangs', async (t) => {
   }
 });
 
-test('a group that is taken away at the provider is gone when the answer is too old', async (t) => {
+test('a group removed at the provider is gone once the cached answer expires', async (t) => {
   const here = await placeFor(t, 'acl.oidc.cache.ttl=1s');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
@@ -269,7 +269,7 @@ test('a group that is taken away at the provider is gone when the answer is too 
   t.is((await here.exec(bearer(access))).status, 403);
 });
 
-test('what the database says of a group counts at once', async (t) => {
+test('changes of a group in the database apply immediately', async (t) => {
   const here = await placeFor(t);
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
@@ -279,7 +279,7 @@ test('what the database says of a group counts at once', async (t) => {
   t.is((await here.exec(bearer(access))).status, 200);
 });
 
-test('a session ends with the token that began it', async (t) => {
+test('a session ends with the token that started it', async (t) => {
   const here = await placeFor(t, 'acl.oidc.cache.ttl=0');
   const { access } = await here.provider.token('jo');
   const { headers } = await here.exec(bearer(access), '&session=true');
@@ -297,7 +297,7 @@ test('a session ends with the token that began it', async (t) => {
   t.is(await status(), 401, 'it has ended');
 });
 
-test('new credentials begin a new session and end the one before', async (t) => {
+test('new credentials start a new session and end the previous one', async (t) => {
   const first = await usual.exec(basic('ann', 'pä:ss'), '&session=true');
   const Cookie = (first.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
   const second = await usual.exec({ ...basic('ann', 'pä:ss'), Cookie }, '&session=true');
@@ -305,13 +305,13 @@ test('new credentials begin a new session and end the one before', async (t) => 
   t.is((await usual.exec({ Cookie, ...OWN_PAGE })).status, 401);
 });
 
-test('names and passwords of the provider are not taken unless that is switched on', async (t) => {
+test('provider passwords are refused by default', async (t) => {
   const here = await placeFor(t);
   t.is((await here.exec(basic('jo', 'secret'))).status, 401);
   t.is(here.provider.count('/token'), 0);
 });
 
-test('names and passwords of the provider, switched on', async (t) => {
+test('provider passwords are accepted when enabled', async (t) => {
   const here = await placeFor(t, 'acl.oidc.ropc.flow.enabled=true');
   t.is((await here.exec(basic('jo', 'secret'))).status, 200);
   t.is((await here.exec(basic('al', 'secret'))).status, 403);
@@ -323,7 +323,7 @@ test('names and passwords of the provider, switched on', async (t) => {
   t.false(here.lines.join('').includes('secret'));
 });
 
-test('guessing through this server is slowed down, by name and by address', async (t) => {
+test('guessing through this server is throttled, by name and by address', async (t) => {
   const here = await placeFor(t, 'acl.oidc.ropc.flow.enabled=true');
   for (let round = 0; round < 10; round += 1) {
     t.is((await here.exec(basic('jo', `guess ${round}`))).status, 401);
@@ -340,17 +340,17 @@ test('guessing through this server is slowed down, by name and by address', asyn
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'users of our own are not held up');
 });
 
-test('a token whose scope is too narrow is refused by name', async (t) => {
+test('a token with too narrow a scope is refused by name', async (t) => {
   const here = await placeFor(t);
   const { access } = await here.provider.token('jo');
-  // The provider wants openid for user information; its own refusal is imitated.
+  // The provider requires openid for user information; its refusal is simulated.
   here.provider.narrow = true;
   const response = await here.exec(bearer(access));
   t.is(response.status, 403);
   t.regex(response.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/);
 });
 
-test('signed tokens: one key, another key, somebody else’s key', async (t) => {
+test('signed tokens: the known key, a new key, a foreign key', async (t) => {
   const here = await placeFor(t, 'acl.oidc.groups.encoded.in.token=true');
   const { id } = await here.provider.token('jo');
   t.is((await here.exec(bearer(id))).status, 200);
@@ -361,7 +361,7 @@ test('signed tokens: one key, another key, somebody else’s key', async (t) => 
   t.is(here.provider.count('/me'), 0);
 });
 
-test('what the console needs is public', async (t) => {
+test('the settings that the console needs are public', async (t) => {
   const { provider, harness } = usual;
   const { config } = (await (await fetch(`${harness.url}/settings`)).json()) as {
     config: Record<string, unknown>;
@@ -384,7 +384,7 @@ test('what the console needs is public', async (t) => {
   });
 });
 
-test('a provider that is slow to tell its addresses is waited for, not for ever', async (t) => {
+test('slow discovery is waited for, up to a timeout', async (t) => {
   let tell = (): void => undefined;
   const notified = new Promise<void>((resolve) => {
     tell = resolve;
@@ -419,14 +419,14 @@ test('a provider that is slow to tell its addresses is waited for, not for ever'
   t.is(transport.count(document), 1, 'it was asked once');
 });
 
-test('where people are sent back to never depends on the Host header', async (t) => {
+test('the redirect URI never depends on the Host header', async (t) => {
   const head = 'GET /settings HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n';
   const answer = await sendRaw(usual.harness.port, head);
   t.regex(answer, /"acl\.oidc\.redirect\.uri":null/);
   t.false(answer.includes('evil.example'));
 });
 
-test('the page talks to the provider alone, runs its own scripts, has no frame', async (t) => {
+test('the page connects only to the provider, runs only own scripts, has no frames', async (t) => {
   const page = {
     body: Buffer.from('<!doctype html>'),
     compressed: null,
@@ -462,7 +462,7 @@ test('the page talks to the provider alone, runs its own scripts, has no frame',
   t.is(response.headers.get('x-frame-options'), 'DENY');
 });
 
-test('a name nobody has costs the work of one that somebody has', async (t) => {
+test('an unknown name costs as much work as a known name', async (t) => {
   const here = await placeFor(t);
   const work = async (user: string): Promise<number> => {
     const before = here.directory.checks;

@@ -1,4 +1,4 @@
-/** What the tests use of the package, which has no declarations of its own. */
+/** Declarations of the parts that the tests use; the package has none. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

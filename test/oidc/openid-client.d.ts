@@ -1,4 +1,4 @@
-/** What the tests use of the package; its own declarations need those of a browser. */
+/** Declarations of the parts that the tests use; those of the package require browser types. */
 declare module 'openid-client' {
   export interface Configuration {
     readonly brand: 'configuration';

@@ -1,6 +1,6 @@
 /**
- * An identity provider of our own: `oidc-provider` over real HTTP, with people and their groups,
- * and with faults in front of it.
+ * An identity provider for tests: `oidc-provider` over real HTTP, with users and groups, and with
+ * faults injected in front of it.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -16,7 +16,7 @@ interface Person {
   groups: unknown;
 }
 
-/** What a path answers instead of the provider. */
+/** Fault injected for a path. */
 type Fault =
   | { readonly kind: 'delay'; readonly ms: number }
   | {
@@ -26,16 +26,16 @@ type Fault =
       readonly body: string;
     }
   | { readonly kind: 'redirect'; readonly to: string }
-  /** Until the fault is taken away. */
+  /** Hangs until the fault is removed. */
   | { readonly kind: 'hang' };
 
 interface ProviderOptions {
   readonly clientId?: string;
   readonly redirectUris?: readonly string[];
   readonly accessTokenSeconds?: number;
-  /** Groups stand in ID tokens too. */
+  /** Whether groups are also in ID tokens. */
   readonly claimsInIdToken?: boolean;
-  /** Encrypted, with these. */
+  /** TLS options; without them the provider is not encrypted. */
   readonly tls?: ServerOptions;
 }
 
@@ -45,11 +45,11 @@ const REFRESH_SECONDS = 3600;
 export class TestProvider {
   readonly people = new Map<string, Person>();
   readonly faults = new Map<string, Fault>();
-  /** Requests by path. */
+  /** Number of requests by path. */
   readonly calls = new Map<string, number>();
-  /** User information is refused for its scope. */
+  /** Whether user information is refused for insufficient scope. */
   narrow = false;
-  /** Where redirects lead instead. */
+  /** Rewrites redirect targets. */
   rewriteLocation: (location: string) => string = (location) => location;
   readonly #server: Server;
   readonly #options: ProviderOptions;
@@ -87,7 +87,7 @@ export class TestProvider {
     return `${this.#issuer}/.well-known/openid-configuration`;
   }
 
-  /** `--set` values of a server whose people sign on here. */
+  /** `--set` values of a server that uses this provider. */
   settings(...more: readonly string[]): string[] {
     return [
       'acl.oidc.enabled=true',
@@ -113,13 +113,13 @@ export class TestProvider {
     }
   }
 
-  /** Where the console is, once that is known. */
+  /** Registers the console's redirect URIs, once known. */
   async allowRedirects(uris: readonly string[]): Promise<void> {
     this.#redirectUris = uris;
     await this.rotateKeys();
   }
 
-  /** Signs with a new key from here on; tokens handed out before stay known. */
+  /** Signs with a new key from now on; tokens issued before remain valid. */
   async rotateKeys(): Promise<void> {
     this.#keyCount += 1;
     const key = await generateKeyPair('RS256', { extractable: true });
@@ -127,7 +127,7 @@ export class TestProvider {
     this.#handle = this.#build({ ...jwk, alg: 'RS256', use: 'sig' }).callback();
   }
 
-  /** A token as programs get one, with name and password. */
+  /** A token obtained by a program with name and password. */
   async token(login: string, password = 'secret'): Promise<{ access: string; id: string }> {
     const response = await fetch(`${this.#issuer}/token`, {
       method: 'POST',
@@ -146,7 +146,7 @@ export class TestProvider {
     return { access: answer.access_token, id: answer.id_token };
   }
 
-  /** Breaks off whatever is under way. */
+  /** Aborts all running requests. */
   dropConnections(): void {
     this.#server.closeAllConnections();
   }
@@ -197,7 +197,7 @@ export class TestProvider {
 
   #build(key: JWK): Provider {
     const policy = interactionPolicy.base();
-    // Our redirect addresses are those of this machine, which makes the client a native one.
+    // The redirect URIs are on localhost, which makes the client a native one.
     policy.get('consent').checks.remove('native_client_prompt');
     const provider = new Provider(this.#issuer, {
       clients: [

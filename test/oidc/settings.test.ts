@@ -1,4 +1,4 @@
-/** What of `acl.oidc.*` cannot work is refused at the start, with what to do. */
+/** Unusable `acl.oidc.*` settings are refused at the start, with a suggested action. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const HOST = [
   'acl.oidc.host=id.example',
 ];
 
-test('nothing is read where sign-on is off', (t) => {
+test('nothing is read when sign-on is disabled', (t) => {
   t.is(readOidcSettings(loadConfig({ set: ['acl.oidc.scope=nonsense'] })), null);
 });
 
@@ -40,7 +40,7 @@ test('a discovery document replaces the endpoints', (t) => {
   t.deepEqual(oidcAdvice(settings), []);
 });
 
-test('a host with paths does without a document', (t) => {
+test('a host with paths needs no discovery document', (t) => {
   const paths = ['acl.oidc.port=8443', 'acl.oidc.userinfo.endpoint=https://users.example/me'];
   const endpoints = readOidcSettings(loadConfig({ set: [...HOST, ...paths] }))?.endpoints;
   t.deepEqual(endpoints, {
@@ -86,7 +86,7 @@ for (const [setting, why] of REFUSED_ALSO) {
   });
 }
 
-test('values out of range are refused where they are read', (t) => {
+test('values out of range are refused when they are read', (t) => {
   for (const setting of [
     'acl.oidc.port=0',
     'acl.oidc.port=65536',
@@ -98,19 +98,19 @@ test('values out of range are refused where they are read', (t) => {
   }
 });
 
-test('groups in tokens need an issuer to compare', (t) => {
+test('groups in tokens require an issuer to compare', (t) => {
   const set = [...HOST, 'acl.oidc.groups.encoded.in.token=true'];
   t.throws(() => readOidcSettings(loadConfig({ set })), { message: /needs acl\.oidc\.issuer/ });
   const issuer = 'acl.oidc.issuer=https://id.example';
   t.is(readOidcSettings(loadConfig({ set: [...set, issuer] }))?.issuer, 'https://id.example');
 });
 
-test('an http address of this machine may be redirected to', (t) => {
+test('a redirect to plain HTTP is allowed for localhost', (t) => {
   t.is(settingsOf('acl.oidc.redirect.uri=http://localhost:9000/').redirectUri.length, 22);
   t.is(settingsOf('acl.oidc.redirect.uri=http://[::1]:9000/').redirectUri.length, 18);
 });
 
-test('a file of authorities is PEM or PKCS#12', (t) => {
+test('a CA file is PEM or PKCS#12', (t) => {
   const pem = file('ca.pem', '-----BEGIN CERTIFICATE-----\n');
   t.truthy(settingsOf(`acl.oidc.tls.keystore.path=${pem}`).trust.ca);
   const p12 = file('ca.p12', Buffer.from([0x30, 0x82, 0, 0, 0]));
@@ -121,7 +121,7 @@ test('a file of authorities is PEM or PKCS#12', (t) => {
   t.throws(() => settingsOf(`acl.oidc.tls.keystore.path=${jks}`), { message: /is a JKS file/ });
 });
 
-test('every weakening is reported', (t) => {
+test('every weakened setting is reported', (t) => {
   const weak = {
     'acl.oidc.tls.enabled=false': /can be read on their way/,
     'acl.oidc.tls.validation.enabled=false': /pose as the provider/,
@@ -134,7 +134,7 @@ test('every weakening is reported', (t) => {
   }
 });
 
-test('users and grants must be on', (t) => {
+test('sign-on requires access control', (t) => {
   const set = SIGN_ON.filter((setting) => !setting.startsWith('acl.enabled'));
   t.throws(() => readOidcSettings(loadConfig({ set })), { message: /needs acl\.enabled=true/ });
 });

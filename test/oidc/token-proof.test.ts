@@ -1,4 +1,4 @@
-/** Tokens proved by their signature: what is believed, and everything that is not. */
+/** Tokens verified by their signature: accepted tokens, and every kind of refused token. */
 import { createHmac } from 'node:crypto';
 
 import test, { type ExecutionContext } from 'ava';
@@ -15,7 +15,7 @@ interface Bench {
   readonly transport: FakeTransport;
   readonly provider: IdentityProvider;
   readonly key: Signer;
-  /** A token that holds, but for `changes`. */
+  /** A valid token, except for `changes`. */
   readonly token: (changes?: JWTPayload, header?: Partial<JWTHeaderParameters>) => Promise<string>;
 }
 
@@ -40,19 +40,19 @@ async function isRefused(t: ExecutionContext, verdict: Verdict | Promise<Verdict
   t.regex(found.kind === 'refused' ? found.reason : '', why);
 }
 
-test('a signed token says who it is', async (t) => {
+test('a signed token identifies its user', async (t) => {
   const { provider, token } = await bench();
   const verdict = await provider.token(await token());
   t.like(verdict, { kind: 'known', identity: { name: 'jo', externalGroups: ['writers'] } });
 });
 
-test('the name can be another claim', async (t) => {
+test('the name can be read from a different claim', async (t) => {
   const { provider, token } = await bench('acl.oidc.sub.claim=name');
   t.like(await provider.token(await token({ name: 'Jo B.' })), { identity: { name: 'Jo B.' } });
   t.like(await provider.token(await token({ name: '' })), { identity: { name: 'jo' } });
 });
 
-/** Names that would be read as others, or end early, wherever they are shown. */
+/** Names that would be confused with others, or truncated, where they are displayed. */
 const UNUSABLE = [
   '\ud800',
   'a\udc00b',
@@ -64,7 +64,7 @@ const UNUSABLE = [
 ];
 
 for (const name of UNUSABLE) {
-  test(`no user is called ${JSON.stringify(name)}`, async (t) => {
+  test(`${JSON.stringify(name)} is not a valid user name`, async (t) => {
     const { provider, token } = await bench('acl.oidc.sub.claim=name');
     await isRefused(t, provider.token(await token({ name })), /no user/);
     await isRefused(t, provider.token(await token({ sub: name, name: 'jo' })), /no user/);
@@ -72,14 +72,14 @@ for (const name of UNUSABLE) {
   });
 }
 
-test('people have names of every language', async (t) => {
+test('user names may be in any language', async (t) => {
   const { provider, token } = await bench('acl.oidc.sub.claim=name');
   for (const name of ['Zoë Ångström', '山田 太郎', "O'Neil, Jo", '👩‍🔬', 'a\u00a0b']) {
     t.like(await provider.token(await token({ name })), { identity: { name } });
   }
 });
 
-test('a token for another service of ours may be given to a client of it', async (t) => {
+test('a token for the configured audience is accepted from any client', async (t) => {
   const { provider, token } = await bench('acl.oidc.audience=api');
   const given = await token({ aud: 'api', azp: 'batch' }, { typ: 'at+jwt' });
   t.is((await provider.token(given)).kind, 'known');
@@ -108,7 +108,7 @@ for (const [name, claims, why] of WRONG_CLAIMS) {
   });
 }
 
-test('an access token asked for by our own client is taken', async (t) => {
+test('an access token issued to our own client is accepted', async (t) => {
   const { provider, token } = await bench();
   const keycloak = await token({ aud: 'account', azp: 'console' });
   t.is((await provider.token(keycloak)).kind, 'known');
@@ -123,7 +123,7 @@ test('tokens of other kinds are refused', async (t) => {
   }
 });
 
-test('thirty seconds of skew are forgiven, more are not', async (t) => {
+test('thirty seconds of clock skew are tolerated, more are not', async (t) => {
   const { provider, token, clock } = await bench();
   const now = clock.seconds;
   t.is((await provider.token(await token({ exp: now - 20 }))).kind, 'known');
@@ -132,7 +132,7 @@ test('thirty seconds of skew are forgiven, more are not', async (t) => {
   await isRefused(t, provider.token(await token({ nbf: now + 40 })), /'nbf'/);
 });
 
-test('a token counts no longer than it says', async (t) => {
+test('a token is not accepted beyond its expiry', async (t) => {
   const { provider, token, clock } = await bench('acl.oidc.cache.ttl=1h');
   const short = await token({ exp: clock.seconds + 10 });
   t.is((await provider.token(short)).kind, 'known');
@@ -142,7 +142,7 @@ test('a token counts no longer than it says', async (t) => {
   await isRefused(t, provider.token(short), /expired/);
 });
 
-test('algorithms nobody agreed on are refused', async (t) => {
+test('algorithms that are not allowed are refused', async (t) => {
   const { provider, key, token, clock } = await bench();
   const [head = '', body = '', signature = ''] = (await token()).split('.');
   const encode = (value: unknown): string =>
@@ -150,7 +150,7 @@ test('algorithms nobody agreed on are refused', async (t) => {
   const unsigned = encode({ alg: 'none', kid: 'one' });
   await isRefused(t, provider.token(`${unsigned}.${body}.`), /cannot be verified/);
   await isRefused(t, provider.token(`${unsigned}.${body}.${signature}`), /cannot be verified/);
-  // The public key as a public secret.
+  // Uses the public key as an HMAC secret.
   const symmetric = encode({ alg: 'HS256', kid: 'one' });
   const mac = createHmac('sha256', JSON.stringify(key.jwk)).update(`${symmetric}.${body}`);
   const forged = `${symmetric}.${body}.${mac.digest('base64url')}`;
@@ -162,7 +162,7 @@ test('algorithms nobody agreed on are refused', async (t) => {
   await isRefused(t, provider.token(spoiled), /cannot be verified/);
 });
 
-test('what is no token is refused without work', async (t) => {
+test('malformed tokens are refused without verification', async (t) => {
   const { provider, token, transport } = await bench();
   const good = await token();
   const nested = await token({ nested: good });
@@ -181,7 +181,7 @@ test('what is no token is refused without work', async (t) => {
   t.true(transport.count('/jwks') <= 1);
 });
 
-test('keys that a token brings along are not looked at', async (t) => {
+test('keys in the token header are ignored', async (t) => {
   const { provider, token, transport } = await bench();
   const evil = await signer('one');
   const now = 1_700_000_000 + 1000;
@@ -202,7 +202,7 @@ test('keys that a token brings along are not looked at', async (t) => {
   t.true(transport.calls.every(({ url }) => url.startsWith(ISSUER)));
 });
 
-test('a new key is fetched when its name is new', async (t) => {
+test('an unknown key id fetches the keys', async (t) => {
   const { provider, token, transport, clock } = await bench();
   t.is((await provider.token(await token())).kind, 'known');
   const next = await signer('two');
@@ -215,7 +215,7 @@ test('a new key is fetched when its name is new', async (t) => {
   t.is(transport.count('/jwks'), 2);
 });
 
-test('names of keys nobody has ask for keys once in thirty seconds', async (t) => {
+test('unknown key ids fetch the keys at most once in thirty seconds', async (t) => {
   const { provider, token, transport, clock } = await bench();
   const flood = async (from: number): Promise<void> => {
     const tokens = Array.from({ length: 50 }, (_, index) =>
@@ -234,14 +234,14 @@ test('names of keys nobody has ask for keys once in thirty seconds', async (t) =
   t.is(transport.count('/jwks'), 2);
 });
 
-test('two keys of one name are told apart by nothing', async (t) => {
+test('two keys with one id are refused as ambiguous', async (t) => {
   const { provider, token, transport, key } = await bench();
   const twin = await signer('one');
   transport.keys = [key.jwk, twin.jwk];
   await isRefused(t, provider.token(await token()), /cannot be verified/);
 });
 
-test('without keys nobody can tell', async (t) => {
+test('without keys a token cannot be verified', async (t) => {
   const { provider, token, transport } = await bench();
   transport.json('/jwks', {}, 500);
   t.is((await provider.token(await token())).kind, 'unavailable');

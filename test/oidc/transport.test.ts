@@ -1,4 +1,4 @@
-/** Calls to the provider: encrypted by a trusted party, bounded, and never sent elsewhere. */
+/** Calls to the provider: encrypted with a trusted certificate, bounded, and never redirected. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -27,7 +27,7 @@ test.after.always(async () => {
   certificates.remove();
 });
 
-test('a certificate nobody vouches for is refused', async (t) => {
+test('an untrusted certificate is refused', async (t) => {
   const transport = new HttpTransport(settingsOf());
   await t.throwsAsync(transport.call({ url: encrypted.discoveryUrl }), {
     name: 'ProviderUnavailable',
@@ -35,7 +35,7 @@ test('a certificate nobody vouches for is refused', async (t) => {
   });
 });
 
-test('an authority of our own vouches', async (t) => {
+test('a configured CA is trusted', async (t) => {
   const keystore = `acl.oidc.tls.keystore.path=${certificates.file('id.crt')}`;
   const transport = new HttpTransport(settingsOf(keystore));
   const { status, body } = await transport.call({ url: encrypted.discoveryUrl });
@@ -43,12 +43,12 @@ test('an authority of our own vouches', async (t) => {
   t.true(body.includes(encrypted.issuer));
 });
 
-test('without validation anyone is believed', async (t) => {
+test('without validation any certificate is accepted', async (t) => {
   const transport = new HttpTransport(settingsOf('acl.oidc.tls.validation.enabled=false'));
   t.is((await transport.call({ url: encrypted.discoveryUrl })).status, 200);
 });
 
-test('redirects are not followed, nor are large answers read', async (t) => {
+test('redirects are not followed, and large responses are not read', async (t) => {
   let requests = 0;
   const server = createServer((request, response) => {
     requests += 1;
@@ -74,7 +74,7 @@ test('redirects are not followed, nor are large answers read', async (t) => {
   await t.throwsAsync(transport.call({ url: `${url}/endless` }), { message: /no answer within/ });
 });
 
-test('nobody there is not an answer', async (t) => {
+test('a refused connection is reported as unavailable', async (t) => {
   const transport = new HttpTransport(settingsOf());
   await t.throwsAsync(transport.call({ url: 'http://127.0.0.1:1/' }), {
     name: 'ProviderUnavailable',
@@ -82,7 +82,7 @@ test('nobody there is not an answer', async (t) => {
   });
 });
 
-test('addresses of the own link are known', (t) => {
+test('link-local addresses are recognized', (t) => {
   for (const address of ['169.254.169.254', '::ffff:169.254.1.1', 'fe80::1', '[FE90::2]']) {
     t.true(isLinkLocal(address), address);
   }

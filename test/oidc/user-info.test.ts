@@ -1,4 +1,7 @@
-/** Tokens proved by asking: what answers mean, and how often is asked. */
+/**
+ * Tokens verified by user information requests: the meaning of responses, and the number of
+ * requests.
+ */
 import test from 'ava';
 
 import { IdentityProvider, type Verdict } from '../../ts/auth/oidc/index.js';
@@ -16,7 +19,7 @@ function bench(...set: readonly string[]) {
   return { clock, transport, provider, lines };
 }
 
-test('an answer is used again until it is too old', async (t) => {
+test('an answer is cached until it expires', async (t) => {
   const { provider, transport, clock } = bench();
   t.like(await provider.token('opaque'), { identity: { name: 'jo', kind: 'external' } });
   clock.pass(29_000);
@@ -36,7 +39,7 @@ test('a thousand requests with one new token ask once', async (t) => {
   t.is(transport.count('/.well-known/openid-configuration'), 1);
 });
 
-test('tokens that begin alike are told apart', async (t) => {
+test('tokens with a common prefix are distinguished', async (t) => {
   const { provider, transport } = bench();
   transport.replies.set('/me', ({ headers }) => ({
     body: JSON.stringify({ sub: headers?.['Authorization']?.slice(-1) }),
@@ -46,7 +49,7 @@ test('tokens that begin alike are told apart', async (t) => {
   t.like(await provider.token(`${start}b`), { identity: { name: 'b' } });
 });
 
-test('a refused token is refused again without asking, for a short while', async (t) => {
+test('a refused token is refused from the cache for a short while', async (t) => {
   const { provider, transport, clock } = bench();
   transport.json('/me', { error: 'invalid_token' }, 401);
   for (let round = 0; round < 3; round += 1) {
@@ -58,7 +61,7 @@ test('a refused token is refused again without asking, for a short while', async
   t.is(transport.count('/me'), 2);
 });
 
-test('random tokens do not fill memory, nor push good ones out', async (t) => {
+test('random tokens neither fill memory nor evict valid ones', async (t) => {
   const { provider, transport } = bench('acl.oidc.cache.max.entries=100');
   await provider.token('good');
   transport.json('/me', {}, 401);
@@ -102,7 +105,7 @@ const NAMELESS: readonly string[] = [
   '{"__proto__":{"sub":"jo"}}',
 ];
 for (const [index, body] of NAMELESS.entries()) {
-  test(`an answer that names no user is refused, ${index}`, async (t) => {
+  test(`a response without a user name is refused, ${index}`, async (t) => {
     const { provider, transport, lines } = bench();
     transport.replies.set('/me', () => ({ body }));
     t.is((await provider.token('one')).kind, 'refused');
@@ -131,21 +134,21 @@ const GROUPS: readonly (readonly [unknown, readonly string[]])[] = [
   [['a', 'a'], ['a']],
 ];
 for (const [index, [groups, expected]] of GROUPS.entries()) {
-  test(`groups in form ${index}`, async (t) => {
+  test(`groups in format ${index}`, async (t) => {
     const { provider, transport } = bench();
     transport.json('/me', { sub: 'jo', groups });
     t.like(await provider.token('one'), { kind: 'known', identity: { externalGroups: expected } });
   });
 }
 
-test('groups can be another claim, whatever its name', async (t) => {
+test('groups can be read from a different claim, whatever its name', async (t) => {
   const { provider, transport } = bench('acl.oidc.groups.claim=constructor');
   t.like(await provider.token('one'), { identity: { externalGroups: [] } });
   transport.replies.set('/me', () => ({ body: '{"sub":"jo","constructor":["g"]}' }));
   t.like(await provider.token('two'), { identity: { externalGroups: ['g'] } });
 });
 
-test('while the provider is down nothing counts beyond its time', async (t) => {
+test('during an outage no cached answer is used beyond its lifetime', async (t) => {
   const { provider, transport, clock } = bench();
   await provider.token('opaque');
   transport.replies.set('/me', () => new ProviderUnavailable('down'));
@@ -158,7 +161,7 @@ test('while the provider is down nothing counts beyond its time', async (t) => {
   t.is((await provider.token('opaque')).kind, 'known');
 });
 
-test('a longer time for outages has to be asked for', async (t) => {
+test('a longer lifetime during outages must be configured', async (t) => {
   const { provider, transport, clock } = bench('acl.oidc.stale.if.error=60s');
   await provider.token('opaque');
   transport.replies.set('/me', () => new ProviderUnavailable('down'));
@@ -170,7 +173,7 @@ test('a longer time for outages has to be asked for', async (t) => {
   t.is((await provider.token('opaque')).kind, 'refused', 'an answer is an answer');
 });
 
-test('somebody disabled counts until the answer is too old', async (t) => {
+test('a disabled user is accepted until the cached answer expires', async (t) => {
   const { provider, transport, clock } = bench('acl.oidc.cache.ttl=1s');
   await provider.token('opaque');
   transport.json('/me', {}, 401);
@@ -179,7 +182,7 @@ test('somebody disabled counts until the answer is too old', async (t) => {
   t.is((await provider.token('opaque')).kind, 'refused');
 });
 
-test('a token that can be read must be ours', async (t) => {
+test('a readable token must be issued for this service', async (t) => {
   const { provider, transport, clock } = bench();
   const key = await signer();
   const token = (claims: object): Promise<string> =>
@@ -200,7 +203,7 @@ test('a token that can be read must be ours', async (t) => {
   t.is((await provider.token(await token({ exp: clock.seconds - 20 }))).kind, 'known');
 });
 
-test('a signed answer is believed when its signature is', async (t) => {
+test('a signed response is accepted when its signature is valid', async (t) => {
   const { provider, transport, clock } = bench();
   const [key, evil] = [await signer(), await signer()];
   transport.keys = [key.jwk];
@@ -217,7 +220,7 @@ test('a signed answer is believed when its signature is', async (t) => {
   t.is((await provider.token('three')).kind, 'refused');
 });
 
-test('a discovery document of somebody else is not used', async (t) => {
+test('a discovery document of a different issuer is refused', async (t) => {
   for (const [changes, why] of [
     [{ issuer: 'https://evil.example' }, /another issuer/],
     [{ issuer: undefined }, /lacks 'issuer'/],
@@ -237,7 +240,7 @@ test('a discovery document of somebody else is not used', async (t) => {
   }
 });
 
-test('a discovery document that is none is not used, and asked for again later', async (t) => {
+test('a malformed discovery document is refused, and fetched again later', async (t) => {
   for (const reply of [
     { status: 500 },
     { status: 302 },
@@ -254,7 +257,7 @@ test('a discovery document that is none is not used, and asked for again later',
   }
 });
 
-test('names and passwords go to the provider once', async (t) => {
+test('a name and password are sent to the provider once', async (t) => {
   const { provider, transport, clock, lines } = bench('acl.oidc.ropc.flow.enabled=true');
   transport.replies.set('/token', ({ form }) =>
     form?.get('password') === 'right'
@@ -275,7 +278,7 @@ test('names and passwords go to the provider once', async (t) => {
   t.false(lines.join('').includes('right'));
 });
 
-test('nothing is logged of a token', async (t) => {
+test('tokens are not logged', async (t) => {
   const { provider, transport, lines } = bench();
   const canary = 'canary-4711';
   await provider.token(canary);

@@ -1,4 +1,7 @@
-/** The npm packages: packed, installed from the tarballs into an empty folder, and served from. */
+/**
+ * The npm packages: packed, installed from the tarballs into an empty folder, and started from
+ * there.
+ */
 import { execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
@@ -14,11 +17,11 @@ const run = promisify(execFile);
 const READY = /^tidemark ready http=(\S+) /m;
 const START_MS = 120_000;
 const MEBIBYTE = 1024 * 1024;
-/** What the addon may take; docs/decisions/0038-the-addon-below-52-mib.md has the reason. */
+/** Maximum size of the addon; docs/decisions/0038-the-addon-below-52-mib.md gives the reason. */
 const MAX_ADDON_MIB = 54;
 
 test('the addon stays small', async (t) => {
-  // Only this linker folds identical functions.
+  // Only this linker merges identical functions.
   const folds = await run('ld.gold', ['--version']).then(
     () => true,
     () => false,
@@ -91,7 +94,7 @@ test('the packages install into an empty folder and serve', async (t) => {
   }
 });
 
-/** Asks the embedded library, as a program that installed it would. */
+/** Queries the embedded library from a program that installed it. */
 async function embedded(home: string): Promise<string> {
   const program = `
     import { Table } from 'apache-arrow';
@@ -107,7 +110,7 @@ async function embedded(home: string): Promise<string> {
   return stdout.trim();
 }
 
-/** What the installed command answers to an agent's client. */
+/** The response of the installed command to an agent client. */
 async function askAgent(home: string, url: string): Promise<string> {
   const child = spawn('npx', ['--no', 'tidemark', 'mcp', '--url', url], {
     cwd: home,
@@ -125,10 +128,10 @@ async function askAgent(home: string, url: string): Promise<string> {
   return output;
 }
 
-/** Starts the installed command, as its user does, and ends it the same way. */
+/** Starts the installed command as its user does, and stops it the same way. */
 async function serve<T>(home: string, work: (url: string) => Promise<T>): Promise<T> {
   const args = ['tidemark', 'serve', '--root', join(home, 'data')];
-  // Another server may run on this machine.
+  // Uses free ports, because another server may run on this machine.
   const addresses = ['http.bind.to', 'http.min.bind.to', 'pg.net.bind.to', 'line.tcp.net.bind.to'];
   const settings = addresses.map((key) => `${key}=127.0.0.1:0`);
   const child = spawn(
@@ -151,7 +154,7 @@ async function serve<T>(home: string, work: (url: string) => Promise<T>): Promis
     );
   } finally {
     if (child.exitCode === null && child.pid !== undefined) {
-      // npx and the server it started.
+      // Stops npx and the server that it started.
       process.kill(-child.pid, 'SIGTERM');
       await once(child, 'exit');
     }

@@ -1,4 +1,4 @@
-/** A Parquet file that is damaged is an error of the file, wherever its reader stops. */
+/** A damaged Parquet file causes an error about the file, wherever its reader stops. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -7,10 +7,10 @@ import test from 'ava';
 import { startTestServer } from '../golden/server.js';
 import { ask, rowsOf } from '../limits/client.js';
 
-/** Bytes at the head of a file: the header and the values of its first pages. */
+/** Bytes at the start of a file: the header and the values of its first pages. */
 const HEAD_BYTES = 180;
 
-test('a flipped bit is no internal error', async (t) => {
+test('a flipped bit never causes an internal error', async (t) => {
   t.timeout(120_000);
   const server = await startTestServer();
   try {
@@ -46,13 +46,13 @@ test('a flipped bit is no internal error', async (t) => {
   }
 });
 
-/** A file without rows whose columns are groups within each other, so many levels of them. */
+/** A file without rows whose columns are groups nested `levels` deep. */
 function nestedFile(levels: number): Buffer {
   const count: number[] = [];
   for (let left = levels + 2; left > 0; left = Math.floor(left / 128)) {
     count.push((left % 128) | (left > 127 ? 128 : 0));
   }
-  // Thrift's compact protocol: the version, the list of columns from the root down, no rows.
+  // Thrift's compact protocol: the version, the schema from the root down, no rows.
   const group = Buffer.from('3502180161150200', 'hex');
   const footer = Buffer.concat([
     Buffer.from('150219fc', 'hex'),
@@ -66,7 +66,7 @@ function nestedFile(levels: number): Buffer {
   return Buffer.concat([Buffer.from('PAR1'), footer, length, Buffer.from('PAR1')]);
 }
 
-test('columns nested in a million levels are refused, those in hundreds opened', async (t) => {
+test('columns nested a million levels deep are refused, hundreds of levels are read', async (t) => {
   const server = await startTestServer();
   try {
     const folder = join(server.root, 'import');

@@ -1,6 +1,6 @@
 /**
- * Parquet files of /exp as pyarrow, DuckDB and Polars read them: every type, every codec, arrays in
- * both encodings, partitions in an archive, and all of it back through read_parquet.
+ * Parquet files of /exp, read by pyarrow, DuckDB and Polars: every type, every codec, both array
+ * encodings, partitions in an archive. All are read back through read_parquet.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { rows, run } from '../scenario/statements.js';
 const READER = fileURLToPath(new URL('../../../test/parquet/read_exports.py', import.meta.url));
 const python = promisify(execFile);
 
-/** Codecs, and what pyarrow calls them. */
+/** Codecs with their names in pyarrow. */
 const CODECS = {
   UNCOMPRESSED: 'UNCOMPRESSED',
   SNAPPY: 'SNAPPY',
@@ -27,7 +27,7 @@ const CODECS = {
   LZ4_RAW: 'LZ4',
 } as const;
 
-/** Column, value in SQL, what a reader of the file sees. */
+/** Column type, SQL value, and the value that a reader of the file sees. */
 const TYPES: readonly (readonly [type: string, value: string, seen: unknown, missing?: unknown])[] =
   [
     ['BOOLEAN', 'true', true, false],
@@ -141,7 +141,7 @@ test('every type in every codec reads back equal in three other programs', async
   }
 });
 
-test('raw arrays are bytes to others and arrays to read_parquet', async (t) => {
+test('raw arrays are bytes to other programs and arrays to read_parquet', async (t) => {
   const query = 'SELECT c18, c19 FROM every';
   const path = await exported('raw.parquet', query, { raw_array_encoding: 'true' });
   t.deepEqual(
@@ -167,7 +167,7 @@ test('raw arrays are bytes to others and arrays to read_parquet', async (t) => {
   }
 });
 
-test('partitions are files of an archive, and one table again', async (t) => {
+test('partitions are files of an archive, and read back as one table', async (t) => {
   const query = 'SELECT * FROM hours';
   const names: Record<string, readonly string[]> = {
     YEAR: ['year=2024/rows.parquet'],
@@ -198,7 +198,7 @@ test('partitions are files of an archive, and one table again', async (t) => {
   const all =
     "SELECT count(), sum(x), count_distinct(hour), max(day) FROM read_parquet('hours/**')";
   t.deepEqual(await rows(server, all), [[30, 465, 24, 2]]);
-  // Backwards in time, a partition still is one file.
+  // In descending time order a partition is still one file.
   const back = await exported('back.zip', `${query} ORDER BY ts DESC`, { partition_by: 'DAY' });
   const [files] = Object.values(await readBack(back)) as Record<string, unknown>[];
   t.is(Object.keys(files ?? {}).length, 5);
@@ -206,13 +206,13 @@ test('partitions are files of an archive, and one table again', async (t) => {
   t.deepEqual(Object.values(await readBack(none)), [{}]);
 });
 
-test('numbers that come again are indices, where compressing them takes longer', async (t) => {
+test('repeated numbers are dictionary-encoded where compression takes longer', async (t) => {
   const query = 'SELECT rnd_int(0, 20000, 0) / 8.0 again FROM long_sequence(90000)';
   const size = async (codec: string): Promise<number> => {
     const path = await exported(`${codec}.parquet`, query, { compression_codec: codec });
     return (await stat(path)).size;
   };
-  // 15 bits for each, and 20,000 values; without that ZSTD makes 250,000 bytes of them.
+  // 15 bits each, plus 20,000 values; without the dictionary ZSTD needs 250,000 bytes.
   t.true((await size('ZSTD')) < 235_000);
   t.true((await size('LZ4_RAW')) > 300_000);
   t.deepEqual(
@@ -221,7 +221,7 @@ test('numbers that come again are indices, where compressing them takes longer',
   );
 });
 
-test('partitions need a designated timestamp', async (t) => {
+test('PARTITION BY requires a designated timestamp', async (t) => {
   const query = new URLSearchParams({ query: 'SELECT x FROM hours', fmt: 'parquet' });
   const response = await fetch(`${server.url}/exp?${query.toString()}&partition_by=DAY`);
   t.is(response.status, 400);

@@ -1,4 +1,4 @@
-/** Partitions that are Parquet files answer as native ones, the first time and decoded. */
+/** Parquet partitions answer like native partitions, on the first read and once decoded. */
 import test from 'ava';
 
 import { run, withDatabase } from '../border/database.js';
@@ -20,7 +20,7 @@ const CHANGES = [
   "UPDATE t SET s = 'other' WHERE x % 10000 = 1",
 ];
 
-test('Parquet partitions answer as native ones, whatever is written to them', async (t) => {
+test('Parquet partitions answer like native partitions, whatever is written to them', async (t) => {
   await withDatabase(async (database) => {
     for (const name of ['t', 'p']) {
       await run(

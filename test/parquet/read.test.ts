@@ -1,6 +1,6 @@
 /**
- * read_parquet: files of other programs in every type, several files as one table, what their
- * directories say, what a predicate leaves out, and files that are damaged.
+ * read_parquet: files of other programs in every type, several files as one table, directory
+ * columns, pruning by predicates, and damaged files.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -39,7 +39,7 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-/** Column, type, value; the second row is null where it does not say otherwise. */
+/** Column, type, value; the second row is null unless a fourth value is given. */
 const EVERY: readonly (readonly [string, string, unknown, unknown?])[] = [
   ['flag', 'BOOLEAN', true, false],
   ['i8', 'INT', -8],
@@ -102,7 +102,7 @@ async function read(query: string): Promise<Result> {
   return (await exec(server, query)) as unknown as Result;
 }
 
-test('every type another program writes has its place here', async (t) => {
+test('every type written by another program maps to a type here', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -146,7 +146,7 @@ test('enumerations, BSON, decimals as bytes, times in nanoseconds', async (t) =>
   t.is(found.columns[0]?.type, 'BINARY');
 });
 
-test('what the dialect has no type for is refused by name', async (t) => {
+test('values without an exact counterpart are refused by name', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -159,7 +159,7 @@ test('what the dialect has no type for is refused by name', async (t) => {
   }
 });
 
-test('what has no type of its own is a text, and hides no other column', async (t) => {
+test('columns without a counterpart are strings, and do not hide other columns', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -208,7 +208,7 @@ test('what has no type of its own is a text, and hides no other column', async (
   t.deepEqual(found.dataset, [['1 mon 1 day 00:00:00.001'], [null]]);
 });
 
-test('lists of different lengths are arrays filled with nulls', async (t) => {
+test('lists of different lengths are arrays padded with nulls', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -228,7 +228,7 @@ test('lists of different lengths are arrays filled with nulls', async (t) => {
   ]);
 });
 
-test('files sorted by a time are series of it, others where there is one alone', async (t) => {
+test('sorted files get a designated timestamp, others if they have one time column', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -262,7 +262,7 @@ test('files sorted by a time are series of it, others where there is one alone',
   t.is((await rows(server, named)).length, 1);
 });
 
-test('columns that differ in letter case alone are read each', async (t) => {
+test('columns that differ only in letter case are each read', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -277,7 +277,7 @@ test('columns that differ in letter case alone are read each', async (t) => {
   t.regex(error ?? '', /Ambiguous column/);
 });
 
-test('patterns and lists name several files, columns go by their names', async (t) => {
+test('patterns and lists name several files, with columns matched by name', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -318,7 +318,7 @@ test('patterns and lists name several files, columns go by their names', async (
   }
 });
 
-test('links that lead out are not followed', async (t) => {
+test('links that lead outside are not followed', async (t) => {
   await mkdir(join(imports, 'links'), { recursive: true });
   await symlink('/etc', join(imports, 'links', 'directory')).catch(() => undefined);
   await symlink('/etc/passwd', join(imports, 'links', 'file.parquet')).catch(() => undefined);
@@ -330,7 +330,7 @@ test('links that lead out are not followed', async (t) => {
 
 const HIVE = "read_parquet('hive/**/*.parquet')";
 
-test('directories are columns', async (t) => {
+test('directory names become columns', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -356,7 +356,7 @@ async function scanned(query: string): Promise<string> {
   return /ParquetScanExec: (.*)/.exec(plan)?.[1] ?? plan;
 }
 
-test('files, row groups and columns that a query does not need are not read', async (t) => {
+test('unneeded files, row groups and columns are not read', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -388,7 +388,7 @@ test('files, row groups and columns that a query does not need are not read', as
   ]);
 });
 
-test('damaged files are told of, and the server lives', async (t) => {
+test('damaged files are reported, and the server survives', async (t) => {
   if (!isHere) {
     t.pass();
     return;

@@ -1,6 +1,6 @@
 /**
- * Rows of arrays that clients send in binary: those of the same arrays as text, for every type of
- * items, whatever a prepared statement was executed with before.
+ * Rows from arrays that clients send in binary must equal those of the same arrays in text format,
+ * for every item type and after any earlier executions of a prepared statement.
  */
 import test from 'ava';
 
@@ -18,11 +18,11 @@ async function connect(): Promise<RawClient> {
 }
 
 interface Items {
-  /** What the statement asks for. */
+  /** Type name used in the statement. */
   readonly type: string;
-  /** Of the array, and of its items. */
+  /** OID of the array and OID of its items. */
   readonly oids: readonly [number, number];
-  /** Each as text and as hexadecimal digits; null is null. */
+  /** Each item in text format and as hexadecimal digits; null is null. */
   readonly items: readonly (readonly [string, string] | null)[];
 }
 
@@ -97,7 +97,7 @@ function inText({ items }: Items): Buffer {
   return Buffer.from(`{${items.map((item) => item?.[0] ?? 'NULL').join(',')}}`);
 }
 
-/** What the executions of one statement answer, each with its values in one format. */
+/** Results of repeated executions of one statement, each with its values in one format. */
 async function run(
   client: RawClient,
   text: string,
@@ -127,11 +127,11 @@ async function run(
   );
 }
 
-test('arrays in binary give the rows of their texts, after other executions as well', async (t) => {
+test('binary array parameters give the same rows as text, also when re-executed', async (t) => {
   const client = await connect();
   for (const kind of KINDS) {
     const { oids, items, type } = kind;
-    // Others than before, fewer, one, none, and the first ones again.
+    // Different values, fewer, one, none, and the first ones again.
     const lists = [items, [...items].reverse(), items.slice(0, 1), [], items];
     const kinds = lists.map((list) => ({ ...kind, items: list }));
     for (const text of [
@@ -166,7 +166,7 @@ test('arrays in binary give the rows of their texts, after other executions as w
   client.close();
 });
 
-test('rows that are inserted from several arrays are the same, whatever came before', async (t) => {
+test('rows inserted from several arrays are the same on every execution', async (t) => {
   const client = await connect();
   const ask = async (text: string): Promise<string[]> => {
     client.send(clientMessage('Q', text));

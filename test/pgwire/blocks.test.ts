@@ -9,7 +9,7 @@ import { ScrollRows } from '../../ts/pgwire/statements/scroll-rows.js';
 interface Setting {
   readonly client: RawClient;
   readonly engine: FakeEngine;
-  /** Tags, SQLSTATEs and the state of the block after a simple query. */
+  /** Command tags, SQLSTATEs and the transaction status after a simple query. */
   readonly run: (text: string) => Promise<string>;
 }
 
@@ -54,7 +54,7 @@ test('a query that fails after a savepoint leaves the block usable', async (t) =
   t.is(engine.journal.committed.length, 1);
 });
 
-test('what was inserted after a savepoint is undone, what came before stays', async (t) => {
+test('inserts after a savepoint are undone, earlier ones are kept', async (t) => {
   const { run, engine } = await open(t);
   await run('BEGIN; SAVEPOINT a; insert 1; SAVEPOINT b; missing');
   t.is(await run('ROLLBACK TO a'), 'ROLLBACK T');
@@ -69,7 +69,7 @@ test('what was inserted after a savepoint is undone, what came before stays', as
   t.is(engine.journal.committed.length, 2);
 });
 
-test('inserts of a pipeline are undone up to their savepoint', async (t) => {
+test('pipelined inserts are undone up to their savepoint', async (t) => {
   const { client, run, engine } = await open(t);
   const insert = (value: string): Buffer =>
     Buffer.concat([
@@ -92,7 +92,7 @@ test('inserts of a pipeline are undone up to their savepoint', async (t) => {
   t.deepEqual(engine.journal.committed, ['a;b']);
 });
 
-test('savepoints outside a block, and what has no meaning here', async (t) => {
+test('savepoints outside a block and unsupported statements are refused', async (t) => {
   const { run } = await open(t);
   t.is(await run('SAVEPOINT a'), '25P01 I');
   t.is(await run('RELEASE a'), '25P01 I');
@@ -109,7 +109,7 @@ test('savepoints outside a block, and what has no meaning here', async (t) => {
   t.is(await run("NOTIFY a, 'x'"), 'NOTIFY I');
 });
 
-test('a cursor is read in steps, forward', async (t) => {
+test('a cursor is read forward in steps', async (t) => {
   const { client, run, engine } = await open(t);
   t.is(await run('BEGIN; DECLARE "C 1" NO SCROLL CURSOR FOR rows 7'), 'BEGIN DECLARE CURSOR T');
   t.is(engine.journal.rowsEncoded, 0);
@@ -129,7 +129,7 @@ test('a cursor is read in steps, forward', async (t) => {
   t.is(await run('FETCH d'), '34000 I');
 });
 
-test('cursors end with their block unless they are held, and with their savepoint', async (t) => {
+test('cursors end with their block unless WITH HOLD, and with their savepoint', async (t) => {
   const { run, engine } = await open(t);
   t.is(await run('DECLARE c CURSOR FOR rows 3'), '25P01 I');
   await run('BEGIN; DECLARE c CURSOR WITH HOLD FOR rows 3; FETCH c; COMMIT');
@@ -147,11 +147,11 @@ test('cursors end with their block unless they are held, and with their savepoin
   t.is(await run('DECLARE a CURSOR FOR rows 1; FETCH ABSOLUTE 1 FROM a'), 'DECLARE CURSOR 55000 E');
 });
 
-test('a cursor that scrolls goes where it is sent, and its rows stay as they were', async (t) => {
+test('a scrollable cursor moves in both directions, and its rows do not change', async (t) => {
   const { client, run, engine } = await open(t);
   await run('BEGIN; DECLARE c SCROLL CURSOR FOR rows 5');
   t.is(engine.journal.rowsEncoded, 0);
-  /** The values of the rows that a FETCH answers. */
+  /** Values of the rows that a FETCH returns. */
   const fetch = async (what: string): Promise<string> => {
     client.send(clientMessage('Q', `FETCH ${what} FROM c`));
     const messages = await client.until('Z');
@@ -243,7 +243,7 @@ test('cursors over the extended protocol: parameters, descriptions, binary rows'
   t.is(binary?.body.readInt32BE(2), 8);
 });
 
-test('what cursors that scroll hold is bounded, for each and for all', (t) => {
+test('the memory of scrollable cursors is bounded, for each and in total', (t) => {
   const message = Buffer.alloc(1 + (1 << 20));
   message.writeUInt8('D'.charCodeAt(0));
   message.writeInt32BE(1 << 20, 1);

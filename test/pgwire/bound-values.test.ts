@@ -1,6 +1,6 @@
 /**
- * Values that clients bind in text and in binary, of every type that has a binary form: both are
- * the same row, alone, in a pipeline of one INSERT, and as a condition.
+ * Values that clients bind in text and in binary format, for every type with a binary format: both
+ * store the same row, alone, in a pipeline of one INSERT, and as a condition.
  */
 import { existsSync } from 'node:fs';
 
@@ -24,7 +24,7 @@ async function connect(): Promise<RawClient> {
   return await RawClient.login(Number(server?.pg.split(':').at(-1)));
 }
 
-/** A column, and one value: the type it is declared as, its text, its bytes, how it is shown. */
+/** A column and one value: declared type, text, bytes, and displayed form. */
 interface Value {
   readonly column: string;
   readonly oid: number;
@@ -101,7 +101,7 @@ const VALUES: readonly Value[] = [
 const bytesOf = ({ text, binary }: Value, format: number): Buffer =>
   format === 0 ? Buffer.from(text) : Buffer.from(binary.replaceAll(' ', ''), 'hex');
 
-/** Bind and Execute of the statement without a name, its one value in this format. */
+/** Bind and Execute of the unnamed statement, with its value in this format. */
 function bound(value: Buffer, format: number): Buffer[] {
   return [
     clientMessage('B', '', '', [1], [format], [1], value.length, value, [0]),
@@ -109,7 +109,7 @@ function bound(value: Buffer, format: number): Buffer[] {
   ];
 }
 
-/** The rows of a query as text. */
+/** Rows of a query in text format. */
 async function rowsOf(client: RawClient, text: string): Promise<(string | null)[]> {
   client.send(clientMessage('Q', text));
   const rows = (await client.until('Z')).filter(({ type }) => type === 'D');

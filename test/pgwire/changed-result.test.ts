@@ -1,6 +1,6 @@
 /**
- * Tables that change under a statement which a client prepared and had described: rows of other
- * columns than it received never come; where the columns are the same it notices nothing.
+ * Tables that change after a client prepared and described a statement: rows with different columns
+ * are never returned; when the columns are the same, the client notices nothing.
  */
 import { existsSync } from 'node:fs';
 
@@ -14,7 +14,7 @@ import { clientMessage, RawClient, type ServerMessage } from './raw-client.js';
 const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
 
-/** Bare clients know no SCRAM. */
+/** Raw clients do not support SCRAM. */
 const PLAIN = ['cairo.commit.mode=nosync', 'pg.auth.method=cleartext'];
 
 const zero = (): readonly [number] => [0];
@@ -25,7 +25,7 @@ const prepare = (name: string, query: string): readonly Buffer[] => [
   clientMessage('S'),
 ];
 
-/** Runs without asking again what the rows are, as drivers do; one format for each column. */
+/** Executes without Describe, as drivers do, with one format per column. */
 const execute = (name: string, columns = 1): readonly Buffer[] => [
   clientMessage('B', '', name, [0], [0], [columns], ...Array.from({ length: columns }, zero)),
   clientMessage('E', '', 0),
@@ -51,7 +51,7 @@ real(
       t.is(typesOf(await ask(execute('all'))), '2DCZ');
       await run(server, 'ALTER TABLE t ADD COLUMN b INT');
       t.is(typesOf(await ask(execute('one'))), '2DCZ');
-      // However often it is asked.
+      // Also on repeated attempts.
       for (let run = 0; run < 3; run += 1) {
         const answer = await ask(execute('all'));
         t.is(typesOf(answer), '2EZ');
@@ -61,7 +61,7 @@ real(
         t.true(fields.includes('RRevalidateCachedQuery'));
       }
       t.is(typesOf(await ask(execute('one'))), '2DCZ');
-      // As it was described again: it runs again.
+      // Describing it again makes it executable again.
       await run(server, 'ALTER TABLE t DROP COLUMN b');
       t.is(typesOf(await ask(execute('all'))), '2DCZ');
       await run(server, 'ALTER TABLE t ADD COLUMN c INT');
@@ -117,7 +117,7 @@ real('a query whose literals were lifted fails with its own error', async (t) =>
   try {
     await run(server, "CREATE TABLE t AS (SELECT 1 x, 'a' s)");
     t.is(typesOf(await ask(prepare('cast', 'SELECT s::decimal(5,2) FROM t WHERE x = 1'))), '1tTZ');
-    // However often it is asked.
+    // Also on repeated attempts.
     for (let run = 0; run < 3; run += 1) {
       const answer = await ask(execute('cast'));
       t.is(typesOf(answer), '2EZ');

@@ -22,7 +22,7 @@ const seed = suiteSeed();
 
 const LIMIT = 1_000_000;
 
-/** All frames of some bytes that arrive in pieces. */
+/** Decodes all frames from bytes that arrive in fragments. */
 function frames(bytes: Buffer, pieces: readonly number[]): { type: string; body: string }[] {
   const reader = new FrameReader();
   const all: { type: string; body: string }[] = [];
@@ -37,7 +37,7 @@ function frames(bytes: Buffer, pieces: readonly number[]): { type: string; body:
   return all;
 }
 
-test('frames are the same however their bytes arrive', (t) => {
+test('frames are the same however their bytes are split', (t) => {
   const message = fc.tuple(fc.constantFrom('Q', 'P', 'B', 'S'), fc.uint8Array({ maxLength: 60 }));
   const property = fc.property(
     fc.array(message, { maxLength: 8 }),
@@ -55,7 +55,7 @@ test('frames are the same however their bytes arrive', (t) => {
   fc.assert(property, { seed, numRuns: 300 });
 });
 
-test('lengths are checked before bytes are waited for', (t) => {
+test('lengths are checked before their bytes arrive', (t) => {
   for (const length of [-1, 0, 3, LIMIT + 1, 0x7fff_ffff]) {
     const reader = new FrameReader();
     const header = Buffer.alloc(5);
@@ -73,7 +73,7 @@ test('lengths are checked before bytes are waited for', (t) => {
   }
 });
 
-test('random bodies are read or refused', (t) => {
+test('random bodies are decoded or refused', (t) => {
   const types = fc.constantFrom('Q', 'P', 'B', 'D', 'C', 'E', 'S', 'H', 'p', 'F', 'd', 'x', '\0');
   const property = fc.property(types, fc.uint8Array({ maxLength: 80 }), (type, bytes) => {
     for (const read of [readMessage, readStartup]) {
@@ -90,7 +90,7 @@ test('random bodies are read or refused', (t) => {
   t.pass();
 });
 
-test('client messages are read', (t) => {
+test('client messages are decoded', (t) => {
   const read = (bytes: Buffer): ClientMessage | null => {
     const reader = new FrameReader();
     reader.push(bytes);
@@ -124,7 +124,7 @@ test('client messages are read', (t) => {
   t.throws(() => read(clientMessage('S', Buffer.from([1]))), { message: /message format/ });
 });
 
-test('server messages are these bytes', (t) => {
+test('server messages are encoded to these bytes', (t) => {
   const hex = (bytes: Buffer): string => bytes.toString('hex');
   t.is(hex(reply.authenticationOk()), '520000000800000000');
   t.is(hex(reply.readyForQuery('T')), '5a0000000554');
@@ -195,7 +195,7 @@ test('SCRAM follows the example of RFC 7677', async (t) => {
   t.throws(() => exchange.first('nonsense'), { instanceOf: ProtocolError });
 });
 
-/** The rest of the RFC's exchange, with the certificate's digest where the client puts it. */
+/** The remaining exchange of the RFC, with the certificate digest where the client sends it. */
 function boundExchange(chosen: boolean): {
   first(header: string): string;
   exchange: ScramExchange;
@@ -206,7 +206,7 @@ function boundExchange(chosen: boolean): {
   return { exchange, first: (header) => exchange.first(`${header}n=joe,r=mine`) };
 }
 
-test('SCRAM with channel binding takes the certificate, and no downgrade', (t) => {
+test('SCRAM with channel binding checks the certificate and refuses a downgrade', (t) => {
   t.regex(boundExchange(true).first('p=tls-server-end-point,,'), /^r=minetheirs,/);
   t.throws(() => boundExchange(true).first('p=tls-unique,,'), { message: /channel-binding type/ });
   t.throws(() => boundExchange(true).first('n,,'), { message: /channel-binding type/ });
@@ -219,7 +219,7 @@ test('SCRAM with channel binding takes the certificate, and no downgrade', (t) =
   t.regex(unoffered.first('y,,n=joe,r=mine'), /^r=minetheirs,/, 'nothing was offered');
 });
 
-test('a proof that is bound to another certificate is wrong', async (t) => {
+test('a proof bound to a different certificate is refused', async (t) => {
   const salt = Buffer.alloc(16, 1);
   const verifier = await scramVerifier('pencil', salt, 4_096);
   const prove = (shown: string): string | null => {
@@ -241,7 +241,7 @@ test('a proof that is bound to another certificate is wrong', async (t) => {
   t.is(prove('of somebody between'), null);
 });
 
-test('settings are those of the client, of its options, or none', (t) => {
+test('settings come from SET, from the startup options, or are unset', (t) => {
   const own = new SessionSettings();
   t.deepEqual([own.timeoutMs, own.nanoseconds], [undefined, false]);
   for (const [value, milliseconds] of [
@@ -272,7 +272,7 @@ test('settings are those of the client, of its options, or none', (t) => {
   t.is(asked.timeoutMs, 50);
 });
 
-test('start-up packets are told apart', (t) => {
+test('startup packets are distinguished', (t) => {
   const reader = new FrameReader();
   reader.push(startup('joe', 2, ['options', '-c statement_timeout=50']));
   const frame = reader.nextStartup();

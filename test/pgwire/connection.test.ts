@@ -18,7 +18,7 @@ const execute = (portal: string, rows = 0): Buffer => clientMessage('E', portal,
 const describe = (what: string, name: string): Buffer =>
   clientMessage('D', Buffer.from(what), name);
 
-test('start-up: encryption is declined, parameters are told', async (t) => {
+test('startup: encryption is declined, parameters are reported', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.open(port);
   client.send(clientMessage('', 80_877_103));
@@ -54,7 +54,7 @@ test('newer minor versions are negotiated, other protocols refused', async (t) =
   await server.close();
 });
 
-test('a wrong password, an unknown user and too many tries are refused', async (t) => {
+test('a wrong password, an unknown user and too many attempts are refused', async (t) => {
   const { port, server } = await start();
   const attempt = async (user: string, password: string): Promise<string | undefined> => {
     const client = await RawClient.open(port);
@@ -71,7 +71,7 @@ test('a wrong password, an unknown user and too many tries are refused', async (
   await server.close();
 });
 
-test('simple queries: several statements, an empty text, an error in the middle', async (t) => {
+test('simple queries: several statements, an empty string, an error in the middle', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   client.send(query('rows 2; insert;'));
@@ -121,7 +121,7 @@ test('extended queries: pipeline, row limits, skipping to Sync after an error', 
   await server.close();
 });
 
-test('a limit that ends with the rows suspends once more, as PostgreSQL does', async (t) => {
+test('a limit equal to the row count suspends once more, as PostgreSQL does', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   client.send(parse('', 'rows 3'), bind('', ''), execute('', 3), execute('', 3), sync);
@@ -132,7 +132,7 @@ test('a limit that ends with the rows suspends once more, as PostgreSQL does', a
   await server.close();
 });
 
-test('inserts up to Sync are one batch, told one by one', async (t) => {
+test('inserts up to Sync are one batch, completed one by one', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const insert = (value: string, statement = 'i'): Buffer =>
@@ -145,17 +145,17 @@ test('inserts up to Sync are one batch, told one by one', async (t) => {
   t.is(answers.map(({ type }) => type).join(''), '2C2C2nCZ');
   t.is(answers[1]?.body.toString(), 'INSERT 0 1\0');
   t.deepEqual(committed(), ['a;b;c']);
-  // Another statement, Flush and Parse end a batch; one row is none.
+  // A different statement, Flush and Parse end a batch; a single row is not a batch.
   client.send(insert('a'), insert('b'), insert('c', 'j'), clientMessage('H'), insert('d'));
   client.send(insert('e'), parse('', 'rows 1'), insert('f'), sync);
   t.is(await client.types(), '2C2C2C2C2C12CZ');
   t.deepEqual(committed(), ['a;b', 'c', 'd;e', 'f']);
-  // A row that cannot be stored: those before it are, those after it are not.
+  // One row cannot be stored: earlier rows are, later rows are not.
   client.send(insert('a'), insert('b'), insert('bad'), insert('c'), sync, insert('d'), sync);
   t.is(await client.types(), '2C2C2EZ');
   t.is(await client.types(), '2CZ');
   t.deepEqual(committed(), ['a', 'b', 'd']);
-  // Nothing is tried again when the commit itself may have come through.
+  // No retry when the commit itself may have succeeded.
   client.send(insert('a'), insert('io'), insert('c'), sync);
   t.is(await client.types(), '2EZ');
   t.deepEqual(committed(), []);
@@ -166,11 +166,11 @@ test('inserts up to Sync are one batch, told one by one', async (t) => {
   await server.close();
 });
 
-test('inserts that wait keep to their block, and to the order of errors', async (t) => {
+test('pending inserts stay in their block, and errors keep their order', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const insert = (value: string): Buffer => Buffer.concat([bind('', 'i', value), execute('')]);
-  // A failure of what waited comes before that of the message that ended the wait.
+  // The error of a pending insert precedes that of the message that ended the batch.
   client.send(parse('i', 'insert $1'), insert('bad'), bind('', 'nope'), sync);
   t.is(await client.types(), '12EZ');
   client.send(query('begin'), insert('a'), insert('b'), sync);
@@ -184,7 +184,7 @@ test('inserts that wait keep to their block, and to the order of errors', async 
   await server.close();
 });
 
-test('a value that is no UTF-8 is refused, and not looked at where it is skipped', async (t) => {
+test('an invalid UTF-8 value is refused, unless its message is skipped', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   const spoiled = clientMessage('B', '', 'i', [0], [1], 1, Buffer.from([0xff]), [0]);
@@ -198,7 +198,7 @@ test('a value that is no UTF-8 is refused, and not looked at where it is skipped
   await server.close();
 });
 
-test('portals end with their block, the others stay until Sync or Close', async (t) => {
+test('portals of a block end with it, the others at Sync or Close', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(query('BEGIN'));
@@ -220,7 +220,7 @@ test('portals end with their block, the others stay until Sync or Close', async 
   await server.close();
 });
 
-test('too many statements are refused', async (t) => {
+test('too many prepared statements are refused', async (t) => {
   const { port, server } = await start({ statementsMax: 3 });
   const client = await RawClient.login(port);
   for (const name of ['a', 'b', 'c']) {
@@ -233,7 +233,7 @@ test('too many statements are refused', async (t) => {
   await server.close();
 });
 
-test('blocks: commit together, roll back, refuse after an error', async (t) => {
+test('blocks: commit together, roll back, refuse statements after an error', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const run = async (text: string): Promise<string> => {
@@ -266,7 +266,7 @@ test('blocks: commit together, roll back, refuse after an error', async (t) => {
   await server.close();
 });
 
-test('a cancel request stops the statement, a wrong secret does not', async (t) => {
+test('a cancel request cancels the statement, a wrong secret does not', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.open(port);
   client.send(startup('admin'), clientMessage('p', 'quest'));
@@ -291,7 +291,7 @@ test('a cancel request stops the statement, a wrong secret does not', async (t) 
   await server.close();
 });
 
-test('of two sessions with one text a cancel request stops its own', async (t) => {
+test('a cancel request affects only its own session, even with equal SQL', async (t) => {
   const { port, server, engine } = await start();
   const sessions = [];
   for (let index = 0; index < 2; index += 1) {
@@ -320,7 +320,7 @@ test('of two sessions with one text a cancel request stops its own', async (t) =
   await server.close();
 });
 
-test('rows wait for a client that does not read, and stop when it goes', async (t) => {
+test('rows wait for a slow client, and stop when it disconnects', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.socket.pause();
@@ -336,7 +336,7 @@ test('rows wait for a client that does not read, and stop when it goes', async (
   await server.close();
 });
 
-/** Whether bytes wait in the client's own buffer and none is taken for half a second. */
+/** Whether the client's socket buffer makes no progress for half a second. */
 async function isStuck(socket: Socket): Promise<boolean> {
   const before = socket.writableLength;
   await new Promise((resolve) => setTimeout(resolve, 500));
@@ -344,7 +344,7 @@ async function isStuck(socket: Socket): Promise<boolean> {
 }
 
 // Serial: the flood keeps this process busy, and other connections have login deadlines.
-test.serial('a client that sends on without reading is not answered without end', async (t) => {
+test.serial('a client that sends without reading stops being answered', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   t.teardown(async () => {
@@ -354,7 +354,8 @@ test.serial('a client that sends on without reading is not answered without end'
   client.socket.pause();
   const flood = Buffer.concat(Array.from({ length: 20_000 }, () => query('missing')));
   let stuck = false;
-  // The kernel's buffers take some megabytes first; a server that reads on never gets stuck.
+  // The kernel buffers take some megabytes first; a server that keeps reading never blocks the
+  // client.
   for (let round = 0; round < 60 && !stuck; round += 1) {
     client.socket.write(flood);
     stuck = await isStuck(client.socket);
@@ -367,7 +368,7 @@ test.serial('a client that sends on without reading is not answered without end'
   t.true(stuck, 'the server stopped reading');
 });
 
-test('bad frames end the connection, and only that one', async (t) => {
+test('malformed frames close only their connection', async (t) => {
   const { port, server } = await start();
   const other = await RawClient.login(port);
   for (const bytes of [
@@ -387,7 +388,7 @@ test('bad frames end the connection, and only that one', async (t) => {
   await server.close();
 });
 
-test('connections over the limit are told so; an idle one ends', async (t) => {
+test('connections over the limit are refused with a reason; an idle one is closed', async (t) => {
   const { port, server } = await start({ connectionsMax: 1, idleMs: 300 });
   const first = await RawClient.login(port);
   const second = await RawClient.open(port);

@@ -1,4 +1,4 @@
-/** Each message in each state of a conversation: what is answered, and the state after it. */
+/** Each message in each state of a conversation: the response and the next state. */
 import test from 'ava';
 
 import { type ClientMessage, readMessage } from '../../ts/pgwire/protocol/client-messages.js';
@@ -39,7 +39,10 @@ const MESSAGES: Readonly<Record<Kind, ClientMessage>> = {
   terminate: { kind: 'terminate' },
 };
 
-/** A conversation with `r` (a query), `i` (an INSERT), `c` (a COPY), and what it sent. */
+/**
+ * A conversation with the statements `r` (a query), `i` (an INSERT) and `c` (a COPY), and its
+ * output.
+ */
 class Driven {
   readonly conversation: Conversation;
   private bytes: Buffer[] = [];
@@ -80,7 +83,7 @@ class Driven {
     return types;
   }
 
-  /** What one message is answered with, and the state after it. */
+  /** The response to one message, and the next state. */
   async after(kind: Kind): Promise<string> {
     let end = '';
     try {
@@ -94,7 +97,7 @@ class Driven {
 
 type Ways = Readonly<Record<string, readonly ClientMessage[]>>;
 
-/** How each state is reached. */
+/** Messages that lead to each state. */
 const STATES: Ways = {
   ready: [bindTo('r')],
   waiting: [bindTo('i', 'a'), EXECUTE],
@@ -103,7 +106,7 @@ const STATES: Ways = {
   'copying for an Execute': [bindTo('c'), EXECUTE],
 };
 
-/** Types of the messages sent, and the state then. */
+/** Types of the messages sent, and the next state. */
 const EXPECTED: Readonly<Record<string, Readonly<Record<Kind, string>>>> = {
   ready: {
     bind: '2 ready',
@@ -199,7 +202,7 @@ for (const [name, way] of Object.entries(STATES)) {
   }
 }
 
-test('a conversation that is closed stays closed', async (t) => {
+test('a closed conversation stays closed', async (t) => {
   for (const kind of Object.keys(STEPS.closed) as Kind[]) {
     const driven = new Driven();
     await driven.prepare();

@@ -1,6 +1,6 @@
 /**
- * COPY between a client and the engine: every type both ways, what spoiled data come to, rows of
- * 20 MB, blocks, and the memory of a long COPY.
+ * COPY between a client and the engine: every type in both directions, malformed data, rows of 20
+ * MB, blocks, and the memory of a long COPY.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -61,7 +61,7 @@ async function run(text: string): Promise<unknown[][]> {
 const query = (text: string): Buffer => clientMessage('Q', text);
 const data = (bytes: Buffer | string): Buffer => clientMessage('d', Buffer.from(bytes));
 
-/** Sends data in messages of so many bytes; the messages up to ReadyForQuery. */
+/** Sends data in messages of a fixed size; returns the messages up to ReadyForQuery. */
 async function copyIn(
   client: RawClient,
   statement: string,
@@ -92,7 +92,7 @@ async function copyOut(client: RawClient, statement: string): Promise<Buffer> {
   return Buffer.concat(messages.filter(({ type }) => type === 'd').map(({ body }) => body));
 }
 
-/** Types with values as SQL writes them. */
+/** Types with SQL values. */
 const TYPES: readonly (readonly [type: string, ...values: string[]])[] = [
   ['BOOLEAN', 'true', 'false'],
   ['BYTE', '1', '-128', '127'],
@@ -124,7 +124,7 @@ const TYPES: readonly (readonly [type: string, ...values: string[]])[] = [
   ['DOUBLE[][]', 'ARRAY[[1.0, 2], [3, 4]]', 'ARRAY[[7.0]]'],
 ];
 
-test('every type comes back as it was, in every format', async (t) => {
+test('every type round-trips in every format', async (t) => {
   const client = await RawClient.login(server.port);
   for (const [index, [type, ...values]] of TYPES.entries()) {
     const name = `of_type_${index}`;
@@ -134,7 +134,7 @@ test('every type comes back as it was, in every format', async (t) => {
       await run(`INSERT INTO ${name} VALUES ${row}`);
     }
     const expected = await run(`SELECT * FROM ${name}`);
-    // The binary format counts microseconds.
+    // The binary format has microsecond precision.
     const formats = type === 'TIMESTAMP_NS' ? ['text', 'csv'] : ['text', 'csv', 'binary'];
     for (const format of formats) {
       const copied = await copyOut(client, `COPY ${name} TO STDOUT (FORMAT ${format})`);
@@ -150,7 +150,7 @@ test('every type comes back as it was, in every format', async (t) => {
   client.close();
 });
 
-test('columns in another order, defaults, and values that are missing', async (t) => {
+test('columns in a different order, defaults, and missing values', async (t) => {
   const client = await RawClient.login(server.port);
   await run(
     "CREATE TABLE shaped (ts TIMESTAMP, a INT NOT NULL, b VARCHAR DEFAULT 'none', c BOOLEAN)" +
@@ -181,7 +181,7 @@ test('columns in another order, defaults, and values that are missing', async (t
   client.close();
 });
 
-test('a block has the rows of its copies, and forgets those after a savepoint', async (t) => {
+test('a block sees its copied rows, and loses those after a savepoint', async (t) => {
   const client = await RawClient.login(server.port);
   await run('CREATE TABLE blocked (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
   const rows = (from: number, count: number): Buffer =>
@@ -214,7 +214,7 @@ test('a value of 20 MB', async (t) => {
   client.close();
 });
 
-test('spoiled data: nothing is written, and the line is reported', async (t) => {
+test('malformed data: nothing is written, and the line is reported', async (t) => {
   const random = new Random(suiteSeed());
   const client = await RawClient.login(server.port);
   await run(
@@ -280,7 +280,7 @@ test('memory does not grow with the data', async (t) => {
   }
   client.send(clientMessage('c'));
   await client.until('Z');
-  // 5 M rows are 220 MB of data; the first fifth fills what is held at any time.
+  // 5 M rows are 220 MB of data; the first fifth fills all buffers.
   const early = Math.max(...seen.slice(0, 100));
   t.true(Math.max(...seen) < early + 160, `${early} MiB, then ${Math.max(...seen)}`);
   t.deepEqual(await run('SELECT count(), sum(x) FROM long'), [[5_000_000, 12_499_997_500_000]]);

@@ -1,4 +1,4 @@
-/** COPY over the connection: its words, its formats both ways, and its messages. */
+/** COPY over the connection: its syntax, its formats in both directions, and its messages. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ function optionsOf(written: string): CopyOptions {
   return copyOptions(copyOf(`COPY t FROM STDIN ${written}`)?.options ?? {});
 }
 
-/** A session of an engine with a table of texts. */
+/** An engine session with a table of strings. */
 let session: Session;
 let database: Database;
 let root: string;
@@ -50,10 +50,10 @@ test.after.always(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** One block after the other. */
+/** Serializes the blocks. */
 let turn: Promise<unknown> = Promise.resolve();
 
-/** Rows of data that arrive in pieces of so many bytes, in a block that is given up. */
+/** Reads rows of data that arrive in chunks, in a block that is rolled back. */
 function read(written: string, data: Buffer, piece = data.length + 1, count = 2): Promise<Row[]> {
   const mine = turn.then(() => readNow(written, data, piece, count));
   turn = mine.catch(() => undefined);
@@ -99,7 +99,7 @@ async function readNow(
 const readText = (written: string, text: string, count = 2): Promise<Row[]> =>
   read(written, Buffer.from(text), undefined, count);
 
-/** What is wrong with data, and where. */
+/** Error message and position for malformed data. */
 async function wrong(
   t: ExecutionContext,
   reading: Promise<unknown>,
@@ -129,7 +129,7 @@ function written(options: CopyOptions, rows: readonly Row[]): Buffer {
   return Buffer.concat(data);
 }
 
-test('texts in other encodings than UTF-8', async (t) => {
+test('encodings other than UTF-8', async (t) => {
   const latin = Buffer.from('é\t\u00df\n', 'latin1');
   t.deepEqual(await read("WITH (ENCODING 'LATIN1')", latin, 1), [['é', 'ß']]);
   const japanese = Buffer.from([0x83, 0x65, 0x09, 0x61, 0x0a]);
@@ -147,7 +147,7 @@ test('texts in other encodings than UTF-8', async (t) => {
   t.throws(() => optionsOf("ENCODING 'klingon'"), { message: /valid encoding name/ });
 });
 
-test('the words of COPY, new and old', (t) => {
+test('the current and the old syntax of COPY', (t) => {
   const parsed = (text: string): unknown => {
     const copy = copyOf(text);
     return copy === null ? null : { ...copy, options: copyOptions(copy.options) };
@@ -177,7 +177,7 @@ test('the words of COPY, new and old', (t) => {
     options: { forceQuote: ['*'] },
   });
   t.like(parsed('COPY BINARY t FROM STDIN'), { options: { format: 'binary' } });
-  // PDO of PHP writes the other word.
+  // PDO of PHP writes STDIN instead of STDOUT.
   t.like(parsed("COPY t TO STDIN WITH DELIMITER E'\\t' NULL AS E'\\\\N'"), {
     kind: 'CopyOut',
     options: { delimiter: '\t', nullText: '\\N' },
@@ -188,7 +188,7 @@ test('the words of COPY, new and old', (t) => {
   t.is(parsed('select stdin'), null);
 });
 
-test('options that mean nothing are refused', (t) => {
+test('invalid options are refused', (t) => {
   const refused = (options: string): string | undefined => {
     const error = t.throws(() => optionsOf(options));
     return error instanceof ProtocolError ? error.sqlState : '42601';
@@ -209,7 +209,7 @@ test('options that mean nothing are refused', (t) => {
   t.is(refused('(FORMAT csv'), '42601');
 });
 
-test('the text format: escapes, nulls, ends of lines, the end of the data', async (t) => {
+test('the text format: escapes, nulls, line ends, end of data', async (t) => {
   t.deepEqual(await readText('', 'a\tb\r\n\\N\t\n\\.\nnever read'), [
     ['a', 'b'],
     [null, ''],
@@ -281,7 +281,7 @@ test('binary data is checked', async (t) => {
   t.is(await message(Buffer.concat([good.subarray(0, 19), negative])), 'invalid field size');
 });
 
-test('what is copied out is read back, in any pieces', async (t) => {
+test('copied data is read back, split at any byte', async (t) => {
   const awkward = fc.constantFrom('', '\\N', '\\.', '"', '\\', 'NULL', ',', '\n', '\r', '\t', "é'");
   const value = fc.option(
     fc.oneof(
@@ -293,7 +293,7 @@ test('what is copied out is read back, in any pieces', async (t) => {
   const rows = fc.array(fc.tuple(value, value), { maxLength: 8 });
   const options = fc.constantFrom(
     '',
-    // As in PostgreSQL, a text that is equal to the null of the text format is null.
+    // As in PostgreSQL, a string equal to the null marker of the text format is null.
     "(DELIMITER '|', NULL '~nothing~')",
     'CSV',
     "(FORMAT csv, QUOTE '''', ESCAPE '\\', DELIMITER ';', NULL 'NULL')",
@@ -311,7 +311,7 @@ test('what is copied out is read back, in any pieces', async (t) => {
   );
 });
 
-test('BINARY values are hexadecimal text', (t) => {
+test('BINARY values are hexadecimal strings', (t) => {
   const column = { name: 'a', type: 'BINARY', dimensions: 0 };
   const row = (): Buffer => dataRow([Buffer.from([0, 255])]);
   t.is(new CopyRows([column], optionsOf('')).rows(row()).toString().slice(5), '\\\\x00ff\n');
@@ -361,7 +361,7 @@ test('COPY FROM STDIN in a simple query, between other statements', async (t) =>
   t.deepEqual(engine.journal.committed, ['', '1,2;3,4', '5', '']);
 });
 
-test('a COPY that fails leaves nothing, and the rest of its data is passed over', async (t) => {
+test('a failed COPY writes nothing, and its remaining data is skipped', async (t) => {
   const { client, engine } = await open(t);
   const fails = async (...messages: Buffer[]): Promise<Record<string, string>> => {
     client.send(query('COPY t FROM STDIN; insert'));
@@ -378,7 +378,7 @@ test('a COPY that fails leaves nothing, and the rest of its data is passed over'
     W: 'COPY t, line 5000',
   });
   t.like(await fails(data('1\t2\n3\n'), done), { C: '22P04', W: 'COPY t, line 2' });
-  // The first mistake is reported, wherever it is found.
+  // The first mistake is reported, wherever it is.
   t.like(await fails(data('1\tbad\n3\n'), done), { C: '22P02', W: 'COPY t, line 1' });
   t.like(await fails(clientMessage('f', 'enough')), { C: '57014' });
   t.like(await fails(query('rows 1')), { C: '08P01' });
@@ -389,7 +389,7 @@ test('a COPY that fails leaves nothing, and the rest of its data is passed over'
   t.is(await client.types(), 'CZ');
 });
 
-test('COPY over the extended protocol: Sync comes early, errors skip to the next', async (t) => {
+test('COPY over the extended protocol: early Sync, errors skip to the next Sync', async (t) => {
   const { client, engine } = await open(t);
   client.send(executed('COPY t FROM STDIN'), sync);
   t.is((await client.until('G')).map(({ type }) => type).join(''), '12nG');
@@ -404,7 +404,7 @@ test('COPY over the extended protocol: Sync comes early, errors skip to the next
   t.deepEqual(engine.journal.committed, ['1,2']);
 });
 
-test('COPY inside a block belongs to it', async (t) => {
+test('COPY in a block is part of it', async (t) => {
   const { client, engine } = await open(t);
   const copies = async (text: string): Promise<string> => {
     client.send(query('COPY t FROM STDIN'), data(text), done);
@@ -424,7 +424,7 @@ test('COPY inside a block belongs to it', async (t) => {
   t.deepEqual(engine.journal.committed, ['5,6']);
 });
 
-test('a client that goes in the middle of a COPY leaves nothing', async (t) => {
+test('a client that disconnects during COPY leaves no rows', async (t) => {
   const { client, engine } = await open(t);
   client.send(query('COPY t FROM STDIN'), data('1\t2\n'.repeat(20_000)));
   await client.until('G');
@@ -434,7 +434,7 @@ test('a client that goes in the middle of a COPY leaves nothing', async (t) => {
   t.deepEqual(engine.journal.committed, []);
 });
 
-test('COPY TO STDOUT: one message for each row, the binary head with the first', async (t) => {
+test('COPY TO STDOUT: one message per row, the binary header with the first', async (t) => {
   const { client } = await open(t);
   client.send(query('COPY (rows 2) TO STDOUT (FORMAT csv, HEADER)'));
   const csv = await client.until('Z');

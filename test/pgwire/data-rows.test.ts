@@ -1,6 +1,6 @@
 /**
- * DataRow in bytes, each type in both formats, beside what RowDescription says of them: the bytes
- * are the engine's, and these are those of PostgreSQL's documentation.
+ * DataRow bytes of each type in both formats, with the RowDescription. The engine produces the
+ * bytes; the expected ones follow PostgreSQL's documentation.
  */
 import { existsSync } from 'node:fs';
 
@@ -19,13 +19,13 @@ test.after.always(async () => {
   await (await started?.catch(() => null))?.stop();
 });
 
-/** A value: SQL, its OID, its length or -1, its text, and its bytes in binary format. */
+/** A value: SQL, OID, type length or -1, text form, and binary form. */
 interface Value {
   readonly sql: string;
   readonly oid: number;
   readonly size: number;
   readonly text: string;
-  /** Hexadecimal; absent: the text's own. */
+  /** Hexadecimal; absent when equal to the text form. */
   readonly binary?: string;
 }
 
@@ -75,7 +75,7 @@ const VALUES: readonly Value[] = [
     oid: 1700,
     size: -1,
     text: '12.340',
-    // Two groups of four digits, the first of them whole; a sign; three digits after the point.
+    // Two groups of four digits, weight 0; a sign; three digits after the point.
     binary: '0002 0000 0000 0003 000c 0d48',
   },
   {
@@ -83,7 +83,7 @@ const VALUES: readonly Value[] = [
     oid: 1022,
     size: -1,
     text: '{1.5,NULL}',
-    // One dimension, nulls, DOUBLE, two elements from 1: 1.5 and NULL.
+    // One dimension, has nulls, DOUBLE, two elements with lower bound 1: 1.5 and NULL.
     binary: '00000001 00000001 000002bd 00000002 00000001 00000008 3ff8000000000000 ffffffff',
   },
   {
@@ -117,7 +117,7 @@ function columnsOf({ body }: ServerMessage): Column[] {
   return columns;
 }
 
-/** A DataRow: the count of its values, and each with its length. */
+/** A DataRow: the number of values, and each with its length. */
 function dataRow(values: readonly (Buffer | null)[]): string {
   const parts = values.map((value) => {
     const length = (value?.length ?? -1) >>> 0;

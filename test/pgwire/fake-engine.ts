@@ -1,13 +1,12 @@
 /**
- * A database that answers a few words, for tests of the protocol where no engine is needed:
- *
- *   rows N        N rows (n LONG, s VARCHAR) in chunks of 1,000
- *   echo …        one row with the text of each parameter
- *   insert, ddl   one row written, a table made
- *   INSERT INTO   the table t (a, b) of COPY, in the text format without backslashes
- *   missing       an error with a position
- *   slow          waits until it is cancelled
- *   … ms=N …      takes N milliseconds to prepare
+ * A database that understands a few keywords, for protocol tests that need no engine:
+ *     rows N        N rows (n LONG, s VARCHAR) in chunks of 1,000
+ *     echo …        one row with the text of each parameter
+ *     insert, ddl   writes a row, creates a table
+ *     INSERT INTO   the table t (a, b) of COPY, in the text format without backslashes
+ *     missing       an error with a position
+ *     slow          waits until it is cancelled
+ *     … ms=N …      takes N milliseconds to prepare
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -34,11 +33,11 @@ const CHUNK_ROWS = 1_000;
 interface Journal {
   readonly committed: string[];
   rolledBack: number;
-  /** Copies that left nothing. */
+  /** Number of aborted copies. */
   abandoned: number;
   streamsOpen: number;
   rowsEncoded: number;
-  /** What of a statement's time was over when it was prepared or executed. */
+  /** Elapsed time of each statement when it was prepared or executed. */
   readonly elapsedMs: (readonly ['prepare' | 'execute', string, number | undefined])[];
 }
 
@@ -200,7 +199,7 @@ function copyInto(
   };
 }
 
-/** A value `bad` cannot be stored, `io` breaks the disk. */
+/** The value `bad` cannot be stored, and `io` simulates a disk failure. */
 function checkValues(parameters: ParameterValues): void {
   if (parameters.includes('bad')) {
     throw new DatabaseError({ code: 'InvalidValue', message: 'bad value' });
@@ -284,7 +283,7 @@ function rowStream(journal: Journal, total: number, codes: readonly number[]): R
         end();
         return Promise.resolve(null);
       }
-      // More than asked for: the protocol has to cut.
+      // More than requested, so that the protocol must truncate.
       const count = Math.min(total - at, maxRows === undefined ? CHUNK_ROWS : maxRows + 2);
       const rows: Buffer[] = [];
       for (let index = 0; index < count; index += 1, at += 1) {

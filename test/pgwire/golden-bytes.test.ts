@@ -1,10 +1,10 @@
 /**
- * Every message of protocol 3.0 in bytes: those that the server sends are written out, those of
- * clients are read. Hexadecimal, texts in quotes; blanks mean nothing.
+ * Every message of protocol 3.0 in bytes: server messages are encoded, client messages are decoded.
+ * Hexadecimal, with strings in quotes; spaces are ignored.
  *
- * Never sent, because nothing here answers so: FunctionCallResponse, NotificationResponse,
- * CopyBothResponse, and the requests for MD5, Kerberos, GSSAPI and SSPI. DataRow is made by the
- * engine; its bytes are in `data-rows.test.ts`.
+ * Never sent by this server: FunctionCallResponse, NotificationResponse, CopyBothResponse, and the
+ * requests for MD5, Kerberos, GSSAPI and SSPI. The engine produces DataRow; its bytes are in
+ * `data-rows.test.ts`.
  */
 import test from 'ava';
 
@@ -14,7 +14,7 @@ import * as reply from '../../ts/pgwire/protocol/server-messages.js';
 import { describeField } from '../../ts/pgwire/protocol/type-oids.js';
 import { shown } from './raw-client.js';
 
-/** `51 00000006 'a' 00` to bytes. */
+/** Converts `51 00000006 'a' 00` to bytes. */
 function bytes(golden: string): Buffer {
   const parts = golden.matchAll(/'([^']*)'|([0-9a-f]+)/g);
   return Buffer.concat(
@@ -97,7 +97,7 @@ const SENT: Readonly<Record<string, readonly [sent: Buffer, golden: string]>> = 
 };
 
 for (const [name, [sent, golden]] of Object.entries(SENT)) {
-  test(`${name} is written in these bytes`, (t) => {
+  test(`${name} is encoded to these bytes`, (t) => {
     t.is(sent.toString('hex'), bytes(golden).toString('hex'));
     t.is(sent.readInt32BE(1), sent.length - 1);
   });
@@ -142,7 +142,7 @@ const READ: Readonly<Record<string, readonly [golden: string, read: unknown]>> =
 };
 
 for (const [name, [golden, read]] of Object.entries(READ)) {
-  test(`${name} is read from these bytes`, (t) => {
+  test(`${name} is decoded from these bytes`, (t) => {
     const reader = new FrameReader();
     reader.push(bytes(golden));
     const frame = reader.next(1_000);
@@ -176,7 +176,7 @@ const FIRST: Readonly<Record<string, readonly [golden: string, read: unknown]>> 
 };
 
 for (const [name, [golden, read]] of Object.entries(FIRST)) {
-  test(`${name} is read from these bytes`, (t) => {
+  test(`${name} is decoded from these bytes`, (t) => {
     const reader = new FrameReader();
     reader.push(bytes(golden));
     const frame = reader.nextStartup();

@@ -1,4 +1,6 @@
-/** What a listener allows its clients: time to log in, to idle, to read; and who may stop them. */
+/**
+ * Limits of a listener: login time, idle time, slow readers; and rights to cancel and terminate.
+ */
 import { existsSync } from 'node:fs';
 
 import test from 'ava';
@@ -15,7 +17,7 @@ const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
 const MEBIBYTE = 1024 * 1024;
 
-test('a connection over the limit gets 53300, and one that ends makes room', async (t) => {
+test('a connection over the limit gets 53300, and closing one frees its slot', async (t) => {
   const { port, server } = await start({ connectionsMax: 2 });
   const first = await RawClient.login(port);
   const second = await RawClient.login(port);
@@ -36,7 +38,7 @@ test('a connection over the limit gets 53300, and one that ends makes room', asy
   t.pass();
 });
 
-test('who does not log in in time gets 57014, and who idles in a block 57P05', async (t) => {
+test('a slow login gets 57014, and an idle transaction 57P05', async (t) => {
   const { port, server, engine } = await start({ loginMs: 100, idleMs: 150 });
   for (const sent of [Buffer.alloc(0), startup('admin')]) {
     const late = await RawClient.open(port);
@@ -54,7 +56,7 @@ test('who does not log in in time gets 57014, and who idles in a block 57P05', a
   await server.close();
 });
 
-test('a client that takes none of its rows is cut off', async (t) => {
+test('a client that reads none of its rows is disconnected', async (t) => {
   const { port, server, engine } = await start({ stallMs: 200 });
   const client = await RawClient.login(port);
   client.socket.pause();
@@ -106,19 +108,19 @@ real('a statement has its time, a backend its number', async (t) => {
     const running = failure(victim.query(SLOW));
     const isRunning = `SELECT count() FROM query_activity() WHERE query = '${SLOW}'`;
     while (Number(await one(master, isRunning)) === 0) {
-      // It has been asked for.
+      // Polls until the query runs.
     }
     t.is(await one(master, `SELECT pg_catalog.pg_cancel_backend(${number});`), true);
     t.is(await running, '57014');
     t.is(await one(victim, 'SELECT 8::int'), 8);
     const ended = failure(victim.query(SLOW));
     while (Number(await one(master, isRunning)) === 0) {
-      // It has been asked for.
+      // Polls until the query runs.
     }
     t.is(await one(master, `SELECT pg_terminate_backend(${number}, 1000)`), true);
     t.is(await ended, '57P01');
     while (Number(await one(master, isRunning)) > 0) {
-      // Its statement ends with it.
+      // Polls until the statement has ended.
     }
     t.is(await one(master, `SELECT pg_terminate_backend(${number})`), false);
     await Promise.all([master.end(), reader.end()]);
@@ -144,7 +146,7 @@ real('500 idle connections cost 50 MiB at the most', async (t) => {
       }
       return clients;
     };
-    // What the first connections bring is no cost of a connection.
+    // Memory of the first connections includes one-time costs.
     const first = await open(50);
     const before = residentBytes(server);
     const clients = await open(500);

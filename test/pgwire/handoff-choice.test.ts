@@ -1,4 +1,4 @@
-/** What the server does with a connection that it hands off, over a simulated engine. */
+/** How the server handles a handed-off connection, with a simulated engine. */
 import test from 'ava';
 
 import type { HandoffResult, Handoff, ResultStream } from '../../ts/engine/types.js';
@@ -31,7 +31,7 @@ class HandedOff {
   };
 }
 
-/** Lets the engine take no connection; answers how often it was asked to. */
+/** Makes the engine refuse handoffs; returns the number of attempts. */
 function refusals(engine: Awaited<ReturnType<typeof start>>['engine']): () => number {
   let count = 0;
   engine.handOff = () => {
@@ -55,7 +55,7 @@ function longReply(): { stream: ResultStream; cancelled: () => number } {
 
 const ECHO = [bind('e', ['5']), EXECUTE, SYNC];
 
-test('a connection that ends with its handoff stops its rows, and its times count', async (t) => {
+test('a connection that ends during its handoff stops its rows, and its times count', async (t) => {
   const seconds: number[] = [];
   const observer = { observe: (one: number): void => void seconds.push(one) };
   const { engine, server, port } = await start({ handsOff: true }, null, observer);
@@ -85,7 +85,7 @@ test('a connection that ends with its handoff stops its rows, and its times coun
   await server.close();
 });
 
-test('an engine that takes no connection is asked less and less', async (t) => {
+test('an engine that refuses handoffs is asked less and less often', async (t) => {
   const { engine, server, port } = await start({ handsOff: true });
   const asked = refusals(engine);
   const client = await RawClient.login(port);
@@ -99,7 +99,7 @@ test('an engine that takes no connection is asked less and less', async (t) => {
   await server.close();
 });
 
-test('statements whose names are long are not handed off', async (t) => {
+test('statements with long names are not handed off', async (t) => {
   const { engine, server, port } = await start({ handsOff: true });
   const asked = refusals(engine);
   const client = await RawClient.login(port);

@@ -1,7 +1,4 @@
-/**
- * Clients that want to find out whether the engine or the server answers them, or that keep what
- * they are handed off for themselves.
- */
+/** Clients that try to distinguish engine from server, or that hold handed-off connections. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -43,7 +40,7 @@ async function client(t: ExecutionContext, server: TestServer): Promise<RawClien
   return one;
 }
 
-/** Executes until the connection is handed off, however seldom that was worth it before. */
+/** Executes until the connection is handed off, even after unprofitable handoffs. */
 async function handOff(one: RawClient, messages: readonly Buffer[]): Promise<void> {
   for (let tries = 0; tries < 20; tries += 1) {
     await answers(one, Array.from({ length: 70 }, () => messages).flat());
@@ -59,7 +56,7 @@ async function handOff(one: RawClient, messages: readonly Buffer[]): Promise<voi
 
 const PORTAL = (type: string): Buffer => clientMessage(type, Buffer.from('P'), '');
 
-/** What follows an Execute before its Sync. */
+/** Messages between an Execute and its Sync. */
 const AFTERWARDS: readonly (readonly [string, readonly Buffer[]])[] = [
   ['its columns', [DESCRIBE]],
   ['the same once more', [EXECUTE]],
@@ -92,18 +89,18 @@ for (const [name, more] of AFTERWARDS) {
 const LONG =
   'SELECT sum(a.x * b.x) FROM long_sequence($1::long) a CROSS JOIN long_sequence(20000) b';
 
-/** The identifiers of the queries that take long. */
+/** Ids of the long-running queries. */
 async function longQueries(): Promise<number[]> {
   const rows = await run(handingOff, 'SELECT query_id, query FROM query_activity()');
   return rows.filter(([, text]) => String(text).includes('CROSS JOIN')).map(([id]) => Number(id));
 }
 
-/** How many of them handoffs run. */
+/** Number of long-running queries in handoffs. */
 async function handoffQueries(): Promise<number> {
   return (await longQueries()).filter((id) => id >= 2 ** 48).length;
 }
 
-/** A client whose handed off query runs for long. */
+/** A client with a long-running handed-off query. */
 async function busy(t: ExecutionContext): Promise<RawClient> {
   const one = await client(t, handingOff);
   await answers(one, [parse('l', LONG), SYNC]);
@@ -131,7 +128,7 @@ const LEAVES: Readonly<Record<string, (one: RawClient) => void>> = {
 };
 
 for (const [name, leave] of Object.entries(LEAVES)) {
-  test.serial(`the query of a client that leaves is stopped: ${name}`, async (t) => {
+  test.serial(`the query of a disconnected client is cancelled: ${name}`, async (t) => {
     const one = await busy(t);
     const began = Date.now();
     leave(one);
@@ -141,7 +138,7 @@ for (const [name, leave] of Object.entries(LEAVES)) {
   });
 }
 
-test.serial('queries that take long keep nobody else from answers', async (t) => {
+test.serial('long queries do not block other clients', async (t) => {
   const others = await Promise.all(Array.from({ length: 8 }, () => client(t, handingOff)));
   const good = [bind('n', ['3']), EXECUTE, SYNC];
   for (const one of others) {
@@ -156,7 +153,7 @@ test.serial('queries that take long keep nobody else from answers', async (t) =>
   }
 });
 
-test.serial('a client that has said all that it will is answered whole', async (t) => {
+test.serial('a client that half-closes its connection gets the complete response', async (t) => {
   const ends = [];
   for (const server of [handingOff, plain]) {
     const one = await client(t, server);
@@ -198,7 +195,7 @@ test.serial('names and parameters of all lengths', async (t) => {
   }
 });
 
-test.serial('what the server itself answers is not handed off', async (t) => {
+test.serial('statements that the server itself answers are not handed off', async (t) => {
   const acl = await startTestServer({
     set: ['acl.enabled=true', 'pg.auth.method=cleartext'],
   });
@@ -240,7 +237,7 @@ test.serial('encrypted connections are not handed off', async (t) => {
   t.notRegex(server.log(), /handoff_failed/);
 });
 
-test.serial('a table that is made anew between two executions', async (t) => {
+test.serial('a table re-created between two executions', async (t) => {
   const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
   const both = async (statement: string): Promise<void> => {
     await Promise.all([run(handingOff, statement), run(plain, statement)]);

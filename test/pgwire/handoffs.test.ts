@@ -1,6 +1,6 @@
 /**
- * Connections that the engine answers by itself: the same bytes as without, and whatever else a
- * client sends, or happens to it, as without.
+ * Connections handed off to the engine: responses are byte-identical to those without handoffs,
+ * whatever else a client sends or experiences.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -136,7 +136,7 @@ async function typesOf(client: RawClient, ...messages: readonly Buffer[]): Promi
   return await client.types();
 }
 
-/** Runs a statement until the engine answers by itself. */
+/** Executes a statement until the connection is handed off. */
 async function warm(client: RawClient, messages: readonly Buffer[]): Promise<void> {
   const before = await handedOff(handingOff);
   for (let tries = 0; tries < 50; tries += 1) {
@@ -148,7 +148,7 @@ async function warm(client: RawClient, messages: readonly Buffer[]): Promise<voi
   throw new Error('the connection is not handed off');
 }
 
-/** Numbers by chance. */
+/** Random numbers. */
 class Dice {
   #state: number;
 
@@ -170,7 +170,7 @@ class Dice {
   }
 }
 
-/** What a client may send, in any order and in pieces; of errors too. */
+/** Messages that a client may send, in any order and fragmentation, including errors. */
 function step(rng: Dice): readonly Buffer[] {
   const names = ['one', 'many', 'time'];
   const name = rng.one(names);
@@ -204,7 +204,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   time: 'SELECT dateadd($1::int, 1, ts) FROM trades LIMIT 3',
 };
 
-test('whatever else comes between is answered as without handoffs', async (t) => {
+test('interleaved messages get the same answers as without handoffs', async (t) => {
   const rng = new Dice(suiteSeed());
   const clients = await Promise.all([login(handingOff), login(plain)]);
   t.teardown(() => {
@@ -221,7 +221,7 @@ test('whatever else comes between is answered as without handoffs', async (t) =>
   const good = [bind('one', ['3']), EXECUTE, SYNC];
   for (let round = 0; round < 600; round += 1) {
     if (round % 5 === 0) {
-      // However seldom a handoff was worth it before, there is one now.
+      // Enough executions for a handoff, even after unprofitable ones.
       for (const client of clients) {
         await answers(client, [clientMessage('Q', 'ROLLBACK')]);
         await answers(client, Array.from({ length: 70 }, () => good).flat());
@@ -230,7 +230,7 @@ test('whatever else comes between is answered as without handoffs', async (t) =>
     }
     const messages = Array.from({ length: 1 + rng.below(6) }, () => step(rng)).flat();
     const expected = await answers(b, messages);
-    // The socket may bring them in any pieces.
+    // The socket may deliver the bytes in any fragments.
     const bytes = Buffer.concat(messages);
     const cut = rng.below(bytes.length + 1);
     a.send(bytes.subarray(0, cut));
@@ -249,7 +249,7 @@ test('whatever else comes between is answered as without handoffs', async (t) =>
   t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many');
 });
 
-test('a result of many chunks goes on where it was prepared', async (t) => {
+test('a result of many chunks continues at its portal', async (t) => {
   const client = await login(handingOff);
   t.teardown(() => {
     client.close();
@@ -263,7 +263,7 @@ test('a result of many chunks goes on where it was prepared', async (t) => {
   t.is(await typesOf(client, bind('n', ['2']), EXECUTE, SYNC), '2DDCZ');
 });
 
-test('a table that changes gives its new rows, or says that its columns are others', async (t) => {
+test('a changed table shows its new rows, or an error that its columns changed', async (t) => {
   await run(handingOff, 'CREATE TABLE changing (a int, b int)');
   const client = await login(handingOff);
   t.teardown(() => {
@@ -285,7 +285,7 @@ test('a table that changes gives its new rows, or says that its columns are othe
   t.regex(errorFields((await client.until('Z')).find(({ type }) => type === 'E'))['M'] ?? '', /./);
 });
 
-/** As long as its parameter says. */
+/** The parameter determines its duration. */
 const LONG =
   'SELECT sum(a.x * b.x) FROM long_sequence($1::long) a CROSS JOIN long_sequence(20000) b';
 
@@ -311,7 +311,7 @@ const isRunning = async (): Promise<boolean> => {
   );
 };
 
-test('a request to cancel stops what the engine runs', async (t) => {
+test('a cancel request cancels a handed-off query', async (t) => {
   const [client, key] = await handoffClient(t, LONG);
   client.send(bind('l', ['10000000']), EXECUTE, SYNC);
   await until(isRunning, 'the query runs');
@@ -323,7 +323,7 @@ test('a request to cancel stops what the engine runs', async (t) => {
   other.close();
 });
 
-test('its time is limited', async (t) => {
+test('a handed-off query has a timeout', async (t) => {
   const [client] = await handoffClient(t, LONG);
   await answers(client, [clientMessage('Q', 'SET statement_timeout = 300')]);
   await warm(client, [bind('l', ['1']), EXECUTE, SYNC]);
@@ -332,7 +332,7 @@ test('its time is limited', async (t) => {
   t.regex(errorFields(all.find(({ type }) => type === 'E'))['M'] ?? '', /timeout/);
 });
 
-test('a connection that is terminated ends, whether it runs or not', async (t) => {
+test('a terminated connection closes, running or not', async (t) => {
   for (const runs of [false, true]) {
     const [client, key] = await handoffClient(t, LONG);
     if (runs) {
@@ -347,7 +347,7 @@ test('a connection that is terminated ends, whether it runs or not', async (t) =
   }
 });
 
-test('a client that leaves stops its query and gives its place back', async (t) => {
+test('a client that disconnects cancels its query and frees its slot', async (t) => {
   const [client] = await handoffClient(t, LONG);
   client.send(bind('l', ['10000000']), EXECUTE, SYNC);
   await until(isRunning, 'the query runs');
@@ -356,29 +356,26 @@ test('a client that leaves stops its query and gives its place back', async (t) 
   t.pass();
 });
 
-test.serial(
-  'a client that takes no rows gets all of them later, and fills no memory',
-  async (t) => {
-    const [client] = await handoffClient(t, 'SELECT * FROM trades WHERE amount <= $1::long * 400');
-    client.socket.pause();
-    const before = (await memory()) / 2 ** 20;
-    // About 70 MB of answers.
-    const many = Array.from({ length: 3_000 }, () => [bind('l', ['1']), EXECUTE]).flat();
-    client.send(...many, SYNC);
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
-    t.true((await memory()) / 2 ** 20 - before < 40, 'what nobody takes is not made');
-    client.socket.resume();
-    const all = await client.until('Z');
-    t.is(all.filter(({ type }) => type === 'D').length, 3_000 * 400);
-  },
-);
+test.serial('a client that stops reading later gets all rows, and uses no memory', async (t) => {
+  const [client] = await handoffClient(t, 'SELECT * FROM trades WHERE amount <= $1::long * 400');
+  client.socket.pause();
+  const before = (await memory()) / 2 ** 20;
+  // About 70 MB of responses.
+  const many = Array.from({ length: 3_000 }, () => [bind('l', ['1']), EXECUTE]).flat();
+  client.send(...many, SYNC);
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  t.true((await memory()) / 2 ** 20 - before < 40, 'what nobody takes is not made');
+  client.socket.resume();
+  const all = await client.until('Z');
+  t.is(all.filter(({ type }) => type === 'D').length, 3_000 * 400);
+});
 
 async function memory(): Promise<number> {
   const text = await (await fetch(`${handingOff.url}/metrics`)).text();
   return Number(/^\w*resident_bytes (\d+)/m.exec(text)?.[1] ?? Number.NaN);
 }
 
-test('a right that is taken holds for the next statement', async (t) => {
+test('a revoked right takes effect at the next statement', async (t) => {
   const acl = await startTestServer({
     set: ['acl.enabled=true', 'pg.auth.method=cleartext', 'metrics.enabled=true'],
   });
@@ -426,7 +423,7 @@ async function handedOffIn(server: TestServer): Promise<number> {
   );
 }
 
-test('a server that stops answers what it began', async (t) => {
+test('a stopping server completes what it started', async (t) => {
   const server = await startTestServer({
     set: ['pg.auth.method=cleartext', 'metrics.enabled=true'],
   });

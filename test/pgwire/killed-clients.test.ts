@@ -1,6 +1,6 @@
 /**
- * Clients that are killed: whatever they were in the middle of, nothing of it stays. No query, no
- * portal, no snapshot, no memory, no place among the connections.
+ * Killed clients: whatever they were doing, nothing of it remains. No query, no portal, no
+ * snapshot, no memory, no connection slot.
  */
 import { existsSync } from 'node:fs';
 
@@ -16,29 +16,29 @@ import { clientMessage, RawClient } from './raw-client.js';
 const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
 
-/** Bare clients know no SCRAM. */
+/** Raw clients do not support SCRAM. */
 const PLAIN = ['cairo.commit.mode=nosync', 'pg.auth.method=cleartext'];
 
 const CLIENTS = 100;
-/** Until when nothing may be left. */
+/** Time after which nothing may remain. */
 const PATIENCE_MS = 1_000;
 
 const SORTED = 'SELECT * FROM big ORDER BY d';
 
 /** Messages of a client, after which it is killed. */
 const CONVERSATIONS: readonly (() => readonly Buffer[])[] = [
-  // A suspended portal in a block, as fetchrow and a fetch size make it.
+  // A suspended portal in a block, as created by fetchrow and a fetch size.
   () => [query('BEGIN'), ...extended(SORTED, 1)],
   () => [query('BEGIN'), ...extended('SELECT * FROM big', 10)],
-  // Several of them.
+  // Several suspended portals.
   () => [query('BEGIN'), ...extended(SORTED, 1, 'a'), ...extended(SORTED, 2, 'b')],
-  // A cursor of which a part was fetched.
+  // A partially fetched cursor.
   () => [query(`BEGIN; DECLARE c CURSOR FOR ${SORTED}; FETCH 3 FROM c`)],
   () => [query(`DECLARE h CURSOR WITH HOLD FOR ${SORTED}`), query('FETCH 3 FROM h')],
-  // Results that no client reads.
+  // Results that the client does not read.
   () => [query('SELECT * FROM big')],
   () => [query(`${SORTED}; ${SORTED}; SELECT count() FROM big`)],
-  // Long work without rows yet.
+  // Long work before the first row.
   () => [query('SELECT count() FROM big a JOIN big b ON a.k = b.k')],
   () => [query('BEGIN'), query('INSERT INTO t SELECT x FROM long_sequence(1000)')],
   () => [clientMessage('P', '', 'SELECT * FROM big WHERE d > $1', [0])],
@@ -57,7 +57,7 @@ function extended(text: string, most: number, name = ''): readonly Buffer[] {
   ];
 }
 
-/** Queries and readers of snapshots; the question itself is one of each. */
+/** Queries and snapshot readers; this query itself is one of each. */
 async function held(server: TestServer): Promise<readonly (readonly unknown[])[]> {
   const queries = await rows(server, 'SELECT count() FROM query_activity()');
   const readers = await rows(server, 'SELECT sum(readers) FROM snapshots()');
@@ -99,10 +99,10 @@ real('of clients killed at random points nothing is left a second later', async 
       await until(isClean, 'nothing of the clients is left');
       const tookMs = performance.now() - killed;
       t.log(`round ${round}: ${tookMs.toFixed(0)} ms`);
-      // The gate says a second; a busy machine gets a few.
+      // The gate requires one second; a busy machine gets more.
       t.true(tookMs < 5 * PATIENCE_MS, `${tookMs}`);
     }
-    // Their places are free, and what they wrote without COMMIT is gone.
+    // Their slots are free, and their uncommitted writes are gone.
     const again = await Promise.all(Array.from({ length: CLIENTS }, () => RawClient.login(port)));
     for (const client of again) {
       client.close();

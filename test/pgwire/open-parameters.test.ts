@@ -1,7 +1,6 @@
 /**
- * Parameters where a statement has to know types or values before there are any: rows of VALUES,
- * arrays in FROM, intervals, steps of a series. The client declares their types or leaves them
- * open.
+ * Parameters where a statement must know types or values before execution: rows of VALUES, arrays
+ * in FROM, intervals, steps of a series. The client declares their types or leaves them open.
  */
 import { existsSync } from 'node:fs';
 
@@ -26,12 +25,12 @@ async function connected(): Promise<RawClient> {
 }
 
 interface Bound {
-  /** OIDs that Parse declares. */
+  /** OIDs declared in Parse. */
   readonly types?: readonly number[];
   readonly values: readonly string[];
 }
 
-/** The rows, a row as its cells with a comma between them, or the error. */
+/** The rows with comma-separated cells, or the error. */
 async function answer(client: RawClient, query: string, bound: Bound): Promise<unknown> {
   const { types = [], values } = bound;
   client.send(

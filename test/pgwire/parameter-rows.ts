@@ -1,11 +1,11 @@
-/** What the engine reads of parameters, for engines of tests and for comparisons. */
+/** Decodes parameters as the engine does, for fake engines and comparisons. */
 import type { BindMessage } from '../../ts/pgwire/protocol/client-messages.js';
 import type { Parameters } from '../../ts/engine/types.js';
 import { ParameterBatch } from '../../ts/session/index.js';
 
 type Row = (string | null)[];
 
-/** Values as they are there, from their count on; and where they end. */
+/** Decodes values from their count on, and returns the end offset. */
 function valuesAt(bytes: Buffer, start: number): [values: (Buffer | null)[], end: number] {
   const values: (Buffer | null)[] = [];
   let at = start + 2;
@@ -17,7 +17,7 @@ function valuesAt(bytes: Buffer, start: number): [values: (Buffer | null)[], end
   return [values, at];
 }
 
-/** Rows as texts; a value that was sent in binary in hexadecimal. */
+/** Rows as strings; binary values in hexadecimal. */
 export function rowsOf({ bytes, header }: ParameterBatch): Row[] {
   const isBinary = (index: number): boolean =>
     index < header.readUInt16BE(0) && header.readUInt8(2 + index * 5) === 1;
@@ -32,12 +32,12 @@ export function rowsOf({ bytes, header }: ParameterBatch): Row[] {
   return rows;
 }
 
-/** The values of one execution. */
+/** Values of a single execution. */
 export function rowOf(parameters: Parameters): Row {
   return parameters instanceof ParameterBatch ? (rowsOf(parameters)[0] ?? []) : [...parameters];
 }
 
-/** The values of a Bind: text where its format is text, else bytes. */
+/** Values of a Bind: strings in text format, otherwise bytes. */
 export function boundValues({ parameters, parameterFormats }: BindMessage): unknown[] {
   const [values] = valuesAt(parameters.body, parameters.start);
   const format = (index: number): number =>

@@ -1,6 +1,6 @@
 /**
- * Pipelines of INSERTs: however their bytes arrive, and whether a message repeats the one before it
- * or not, each is answered in its turn, and rows of one statement are committed together.
+ * Pipelines of INSERTs: however their bytes are split, and whether or not a message repeats the
+ * previous one, responses are in order and the rows of one statement are committed together.
  */
 import test from 'ava';
 import fc from 'fast-check';
@@ -11,12 +11,12 @@ import { clientMessage, RawClient } from './raw-client.js';
 
 const seed = suiteSeed();
 
-/** What a client does next: a row of one of two statements, or something that is none. */
+/** The next action of a client: a row of one of two statements, or a different message. */
 interface Step {
   readonly kind: 'row' | 'described' | 'limited' | 'bound';
   readonly statement: 'i' | 'j';
   readonly value: string | null;
-  /** Whether Bind names a format for each value. */
+  /** Whether Bind has a format for each value. */
   readonly formats: boolean;
 }
 
@@ -56,7 +56,7 @@ function messages({ kind, statement, value, formats }: Step): Buffer {
 
 const ANSWERS = { row: '2C', described: '2nC', limited: '2C', bound: '2' };
 
-/** The rows of one statement up to the next one's. */
+/** The rows of one statement up to a row of another. */
 function batches(all: readonly Step[]): string[] {
   const found: { statement: string; rows: string[] }[] = [];
   for (const { kind, statement, value } of all) {
@@ -73,7 +73,7 @@ function batches(all: readonly Step[]): string[] {
   return found.map(({ rows }) => rows.join(';'));
 }
 
-test('pipelines are answered and committed alike, in whatever pieces they come', async (t) => {
+test('pipelines are answered and committed alike, however they are split', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const parse = (name: string): Buffer => clientMessage('P', name, `insert $1 ${name}`, [0]);
@@ -97,7 +97,7 @@ test('pipelines are answered and committed alike, in whatever pieces they come',
   await server.close();
 });
 
-test('a message that cannot be read comes after the Bind before it', async (t) => {
+test('a malformed message is reported after the Bind before it', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const row = (value: string): Buffer[] => [

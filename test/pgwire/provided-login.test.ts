@@ -1,4 +1,4 @@
-/** People of an identity provider over the wire protocol: tokens and passwords, and their end. */
+/** External users over the wire protocol: tokens and passwords, and their expiry. */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 
@@ -47,7 +47,7 @@ async function isRefused(t: ExecutionContext, work: Promise<unknown>, code: stri
   t.is(error.code, code, error.message);
 }
 
-test('a token is the password of _sso', async (t) => {
+test('a token is the password of user _sso', async (t) => {
   const { provider, connect } = await placeFor(t, TOKENS);
   const { access } = await provider.token('jo');
   const jo = await connect('_sso', access);
@@ -59,13 +59,13 @@ test('a token is the password of _sso', async (t) => {
   await isRefused(t, connect('_sso', (await provider.token('al')).access), '42501');
 });
 
-test('tokens are no passwords unless that is switched on', async (t) => {
+test('tokens are refused as passwords by default', async (t) => {
   const { provider, connect } = await placeFor(t);
   await isRefused(t, connect('_sso', (await provider.token('jo')).access), '28P01');
   t.is(provider.count('/me'), 0);
 });
 
-test('names and passwords of the provider', async (t) => {
+test('provider passwords are accepted when enabled', async (t) => {
   const { provider, connect } = await placeFor(t, PASSWORDS);
   const jo = await connect('jo', 'secret');
   t.deepEqual((await jo.query('select current_user() who')).rows, [{ who: 'jo' }]);
@@ -76,7 +76,7 @@ test('names and passwords of the provider', async (t) => {
   t.is(provider.count('/token'), asked, 'passwords of our own users stay here');
 });
 
-test('guessing is slowed down', async (t) => {
+test('guessing is throttled', async (t) => {
   const { provider, connect } = await placeFor(t, PASSWORDS);
   for (let round = 0; round < 10; round += 1) {
     await isRefused(t, connect('jo', `guess ${round}`), '28P01');
@@ -86,7 +86,7 @@ test('guessing is slowed down', async (t) => {
   t.is(provider.count('/token'), asked);
 });
 
-test('a session is asked again at its next statement', async (t) => {
+test('a session is verified again at its next statement', async (t) => {
   const { provider, connect } = await placeFor(t, TOKENS);
   const jo = await connect('_sso', (await provider.token('jo')).access);
   provider.faults.set('/me', {
@@ -128,7 +128,7 @@ test('a session is asked again at its next statement', async (t) => {
   t.is(code, '28000');
 });
 
-test('tokens cross the network encrypted', async (t) => {
+test('tokens require an encrypted connection', async (t) => {
   const folder = new CertificateFolder();
   t.teardown(() => {
     folder.remove();

@@ -1,10 +1,10 @@
-/** A client of bare messages: what it sends is exactly what a test says. */
+/** A client of raw messages, which sends exactly what a test specifies. */
 import { connect, type Socket } from 'node:net';
 
 import type { ClientMessage } from '../../ts/pgwire/protocol/client-messages.js';
 import { boundValues } from './parameter-rows.js';
 
-/** One message of the server. */
+/** A server message. */
 export interface ServerMessage {
   readonly type: string;
   readonly body: Buffer;
@@ -12,7 +12,7 @@ export interface ServerMessage {
 
 const WAIT_MS = 60_000;
 
-/** A frontend message; numbers are 32-bit, `[n]` 16-bit, texts end with a zero byte. */
+/** A frontend message; numbers are 32-bit, `[n]` 16-bit, strings are zero-terminated. */
 export function clientMessage(
   type: string,
   ...parts: readonly (string | number | readonly [number] | Buffer)[]
@@ -40,7 +40,7 @@ function part(value: string | number | readonly [number] | Buffer): Buffer {
   return bytes;
 }
 
-/** A message as it was read, with the values of a Bind in place of where they are. */
+/** A decoded message, with the values of a Bind in place of their offsets. */
 export function shown(message: ClientMessage | null): unknown {
   return message?.kind === 'bind' ? { ...message, parameters: boundValues(message) } : message;
 }
@@ -89,7 +89,7 @@ export class RawClient {
     this.socket.write(Buffer.concat(messages));
   }
 
-  /** A single byte, as the answer to SSLRequest. */
+  /** A single byte, such as the response to SSLRequest. */
   async byte(): Promise<string> {
     await this.need(() => this.received.length > 0);
     const byte = this.received.subarray(0, 1).toString('latin1');
@@ -111,7 +111,7 @@ export class RawClient {
     return { type: message.subarray(0, 1).toString('latin1'), body: message.subarray(5) };
   }
 
-  /** Messages up to and with the first of this type, or up to the end. */
+  /** Messages up to and including the first of this type, or up to the end. */
   async until(type: string): Promise<ServerMessage[]> {
     const all: ServerMessage[] = [];
     for (;;) {
@@ -126,7 +126,7 @@ export class RawClient {
     }
   }
 
-  /** Types of the messages up to ReadyForQuery, as one word. */
+  /** Types of the messages up to ReadyForQuery, as one string. */
   async types(): Promise<string> {
     return (await this.until('Z')).map(({ type }) => type).join('');
   }

@@ -1,8 +1,8 @@
-/** What tests send that repeat prepared queries, and how much of it the engine answered. */
+/** Test helpers that repeat prepared queries, and count those that the engine answered. */
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { clientMessage, RawClient, type ServerMessage } from './raw-client.js';
 
-/** A server that hands off its connections, and one that does not. */
+/** A server that hands off connections, and one that does not. */
 export function startBoth(): Promise<[handingOff: TestServer, plain: TestServer]> {
   const set = ['pg.auth.method=cleartext', 'metrics.enabled=true'];
   return Promise.all([
@@ -23,7 +23,7 @@ export async function run({ url }: TestServer, query: string): Promise<unknown[]
   return dataset;
 }
 
-/** Statements that handoffs have executed. */
+/** Number of statements that handoffs have executed. */
 export async function handedOff({ url }: TestServer): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(/^\w*fast_path_statements_total (\d+)/m.exec(text)?.[1] ?? Number.NaN);
@@ -71,7 +71,7 @@ export const EXECUTE = clientMessage('E', '', 0);
 
 export const shown = ({ type, body }: ServerMessage): string => `${type} ${body.toString('hex')}`;
 
-/** Sends messages and reads up to as many ReadyForQuery as they ask for. */
+/** Sends messages and reads the expected number of ReadyForQuery messages. */
 export async function answers(client: RawClient, messages: readonly Buffer[]): Promise<string[]> {
   client.send(...messages);
   const all: string[] = [];

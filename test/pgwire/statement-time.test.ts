@@ -1,13 +1,13 @@
 /**
- * The time of a statement runs from its first message on, through Parse, Bind and Execute; that of
- * the next statement begins anew.
+ * The time limit of a statement covers its Parse, Bind and Execute; it starts anew with the next
+ * statement.
  */
 import test from 'ava';
 
 import { start } from './harness.js';
 import { clientMessage, RawClient } from './raw-client.js';
 
-/** Long enough that a busy machine does not take it for the times that are compared with it. */
+/** Long enough to be distinguishable from delays of a busy machine. */
 const PREPARING_MS = 1500;
 
 const parse = (name: string, text: string): Buffer => clientMessage('P', name, text, [0]);
@@ -15,7 +15,7 @@ const bind = (name: string): Buffer => clientMessage('B', '', name, [0], [0], [0
 const EXECUTE = clientMessage('E', '', 0);
 const SYNC = clientMessage('S');
 
-test('one time for Parse, Bind and Execute of a statement', async (t) => {
+test('Parse, Bind and Execute of a statement share one time limit', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const slow = `rows 1 ms=${PREPARING_MS}`;
@@ -30,14 +30,15 @@ test('one time for Parse, Bind and Execute of a statement', async (t) => {
     'Execute has what Parse left of it',
   );
   t.is(of('execute', slow).length, 1);
-  // Its own Parse came with the first statement's, and waited for it: that is not its time.
+  // Its Parse arrived together with that of the first statement and waited for it: the wait does
+  // not count.
   t.true(of('prepare', 'rows 2').every((ms) => ms < PREPARING_MS));
   t.true(of('execute', 'rows 2').every((ms) => ms < PREPARING_MS));
   client.close();
   await server.close();
 });
 
-test('the texts of one query message have times of their own', async (t) => {
+test('each statement of a query message has its own time limit', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(clientMessage('Q', `rows 1 ms=${PREPARING_MS}; rows 2`));

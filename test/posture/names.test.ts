@@ -1,4 +1,4 @@
-/** Names that mean something to a language, a file system or a terminal are names like others. */
+/** Names with a meaning to a language, a file system or a terminal are ordinary names. */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ async function exec(query: string, more = ''): Promise<{ dataset?: unknown[][]; 
   return (await response.json()) as { dataset?: unknown[][]; error?: string };
 }
 
-test.serial('as columns and tables they carry data', async (t) => {
+test.serial('as columns and tables, adversarial names are data', async (t) => {
   const columns = NAMES.map((name) => `"${name}" int`).join(', ');
   t.is((await exec(`create table "constructor" (${columns})`)).error, undefined);
   await exec(`insert into "constructor" values (${NAMES.map((_, index) => index).join(', ')})`);
@@ -36,14 +36,14 @@ test.serial('as columns and tables they carry data', async (t) => {
   t.deepEqual(dataset, [NAMES.map((_, index) => index)]);
 });
 
-test.serial('as parameters they change nothing', async (t) => {
+test.serial('as parameters, adversarial names have no effect', async (t) => {
   for (const name of NAMES) {
     t.deepEqual((await exec('select 7 x', `&${name}=1&${name}[a]=1`)).dataset, [[7]], name);
   }
   t.is(({} as Record<string, unknown>)['a'], undefined);
 });
 
-test.serial('as keys of preferences and of a schema they are data', async (t) => {
+test.serial('as keys of preferences and of a schema, adversarial names are data', async (t) => {
   const preferences = '{"__proto__":{"polluted":true},"constructor":"c"}';
   const saved = await fetch(`${server.url}/settings?version=0`, {
     method: 'PUT',
@@ -66,7 +66,7 @@ test.serial('as keys of preferences and of a schema they are data', async (t) =>
   t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
 });
 
-test.serial('as users, groups, accounts and what is granted they are names', async (t) => {
+test.serial('as users, groups, accounts and grants, adversarial names are names', async (t) => {
   const own = await startAccessServer();
   t.teardown(() => own.stop());
   for (const name of NAMES) {
@@ -96,7 +96,7 @@ test.serial('as users, groups, accounts and what is granted they are names', asy
   }
 });
 
-test.serial('as table names, paths stay names or are refused', async (t) => {
+test.serial('paths as table names are names or are refused', async (t) => {
   for (const path of PATHS) {
     const body = new FormData();
     body.append('data', new Blob(['a,b\n1,2\n']), path);

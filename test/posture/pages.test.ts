@@ -1,6 +1,6 @@
 /**
- * Requests that a browser sends for pages of other sites, in every combination of what it tells:
- * gate S2. What is refused has run nothing.
+ * Gate S2: browser requests from cross-site pages, in every combination of headers. Refused
+ * requests execute nothing.
  */
 import { request } from 'node:http';
 
@@ -27,7 +27,7 @@ const ROUTES = [
   ['PUT', '/settings?version=0'],
 ] as const;
 
-/** What a page may say of itself, seen from `host`. */
+/** Origin headers that a page may send, for a given `host`. */
 function origins(host: string): readonly (readonly [origin: string | undefined, ours: boolean])[] {
   return [
     [undefined, true],
@@ -74,7 +74,8 @@ function cases(): { readonly one: Case; readonly expected: 'in' | 403 | 421 }[] 
     origins(host).flatMap(([origin, isOwnPage]) =>
       SITES.flatMap((site) =>
         referers.map((referer) => {
-          // An Origin says it all; without one, the site and the page before must fit.
+          // An Origin header decides; without one, the Sec-Fetch-Site and Referer headers must
+          // match.
           const fromUs = site === undefined || site === 'same-origin' || site === 'none';
           const own = origin === undefined ? fromUs && referer === undefined : isOwnPage;
           const expected: 'in' | 403 | 421 = !isOurs ? 421 : own ? 'in' : 403;
@@ -86,7 +87,7 @@ function cases(): { readonly one: Case; readonly expected: 'in' | 403 | 421 }[] 
 }
 
 for (const [method, path] of ROUTES) {
-  test.serial(`${method} ${path} runs for pages of this server alone`, async (t) => {
+  test.serial(`${method} ${path} accepts only requests of this server’s pages`, async (t) => {
     const { executed } = harness.database.journal;
     let refused = 0;
     for (const { one, expected } of cases()) {

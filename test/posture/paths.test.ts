@@ -1,6 +1,6 @@
 /**
- * Paths out of the folders a server may read and write, at every place that takes a name or a
- * path: gate S6. What lies outside is neither read nor touched.
+ * Gate S6: paths that leave the folders of the server, in every parameter with a name or path.
+ * Outside files are neither read nor modified.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -49,7 +49,7 @@ test.after.always(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Each leads, or would lead, out of the import and the export directory. */
+/** Paths that lead, or might lead, out of the import and the export directory. */
 function paths(): readonly string[] {
   const up = relative(join(root, 'import'), secret);
   const depths = [1, 2, 3, 4, 8].map((depth) => `${'../'.repeat(depth)}outside/secret.csv`);
@@ -103,7 +103,7 @@ function paths(): readonly string[] {
 const quoted = (path: string): string => `'${path.replaceAll("'", "''")}'`;
 const named = (path: string): string => `"${path.replaceAll('"', '""')}"`;
 
-/** Statements that take a path or a name. */
+/** Statements with a path or name. */
 const STATEMENTS: readonly ((path: string) => string)[] = [
   (path) => `SELECT * FROM read_parquet(${quoted(path)})`,
   (path) => `SELECT * FROM read_parquet(${quoted(`${path}/*`)})`,
@@ -128,7 +128,7 @@ const STATEMENTS: readonly ((path: string) => string)[] = [
 ];
 
 interface Answer {
-  /** The statement, if it was one. */
+  /** The statement, or an empty string. */
   readonly query: string;
   readonly text: string;
   readonly id: string | null;
@@ -161,7 +161,7 @@ async function raw(method: string, target: string): Promise<Answer> {
   return { query: '', text: reply.body.toString('latin1'), id: null };
 }
 
-/** Requests that take a path or a name. */
+/** Requests with a path or name. */
 const REQUESTS: readonly ((path: string) => Promise<Answer>)[] = [
   (path) => upload(`&name=${encodeURIComponent(path)}`, 'data.csv'),
   (path) => upload('', path),
@@ -173,7 +173,7 @@ const REQUESTS: readonly ((path: string) => Promise<Answer>)[] = [
   (path) => raw('DELETE', `/api/v1/import/file?file=${encodeURIComponent(`upload/${path}`)}`),
 ];
 
-test.serial('what lies inside is read', async (t) => {
+test.serial('files inside the directory are read', async (t) => {
   writeFileSync(join(root, 'import', 'inside.csv'), SECRET);
   const { id } = await exec("COPY inside FROM 'inside.csv' WITH HEADER true");
   t.is((await ended(server, id ?? '', 'import')).status, 'finished');
@@ -182,7 +182,7 @@ test.serial('what lies inside is read', async (t) => {
   rmSync(join(root, 'import', 'inside.csv'));
 });
 
-test.serial('a thousand ways out lead nowhere', async (t) => {
+test.serial('a thousand traversal paths do not leave the directory', async (t) => {
   const before = readdirSync(folder).sort();
   let tried = 0;
   for (const path of paths()) {
@@ -193,7 +193,7 @@ test.serial('a thousand ways out lead nowhere', async (t) => {
     for (const request of REQUESTS) {
       answers.push(await request(path));
     }
-    // A pipe that is opened, or a device, would not end.
+    // Opening a pipe or a device would never end.
     for (const { id, query } of [...answers]) {
       if (id !== null) {
         const { message } = await ended(server, id, query.includes(' FROM ') ? 'import' : 'export');

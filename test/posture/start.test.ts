@@ -1,4 +1,4 @@
-/** Which ways to start are refused, and what of the others listens where: gate S1. */
+/** Gate S1: refused start configurations, and the listeners of accepted ones. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const WIDE_PG = 'pg.net.bind.to=0.0.0.0:8812';
 const WIDE_LINES = 'line.tcp.net.bind.to=0.0.0.0:9009';
 const LOGIN = ['http.user=joe', 'http.password=a good one'];
 
-/** What is set, and what its refusal names; `null`: it starts. */
+/** Settings, and the setting that the refusal names; `null` when the server starts. */
 const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[], null],
   [[WIDE], /http\.bind\.to=0\.0\.0\.0:9000 .*no login.*http\.user.*127\.0\.0\.1.*insecure/],
@@ -43,7 +43,7 @@ const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[WIDE_LINES, 'security.insecure.public=true'], null],
   [[WIDE_LINES, 'acl.enabled=true', 'acl.admin.password=a good one'], null],
   [[WIDE_LINES, 'acl.enabled=true'], /line\.tcp.*acl\.admin/],
-  // Where others log in, it stays shut without keys.
+  // Where other protocols require a login, the port stays closed without keys.
   [[WIDE_LINES, ...LOGIN, 'security.require.tls=true'], null],
   [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'security.require.tls=true'], /plain text/],
   [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'acl.enabled=true'], /line\.tcp.*acl\.admin/],
@@ -73,7 +73,7 @@ test('a server that others could administer does not start', async (t) => {
   t.regex(err(), /default password: set acl\.admin\.password/);
 });
 
-test('nothing configured listens for this machine alone', (t) => {
+test('by default only this machine can connect', (t) => {
   const config = loadConfig({});
   t.deepEqual(plainTextListeners(config), []);
   const insecure = loadConfig({ set: [WIDE, 'security.insecure.public=true'] });

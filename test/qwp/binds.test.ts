@@ -1,10 +1,10 @@
-/** Parameters of QWP where the server itself reads them. */
+/** QWP parameters that the server itself decodes. */
 import test from 'ava';
 
 import { ParameterBatch, parameterHeader } from '../../ts/session/index.js';
 import { int64 } from './requests.js';
 
-test('whole numbers have their lowest byte first', (t) => {
+test('integers are little-endian', (t) => {
   const header = parameterHeader([
     { format: 2, oid: 0x05 },
     { format: 2, oid: 0x03 },

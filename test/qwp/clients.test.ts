@@ -1,4 +1,4 @@
-/** The official Python client, which nothing of is changed but the address. */
+/** The official Python client, with only the address changed. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ function address(place = server): string {
   return place.url.replace(/^https?:\/\//, '');
 }
 
-/** What a program of Python printed; null where the client is not there. */
+/** Output of a Python program; null when the client is not installed. */
 async function python(
   t: ExecutionContext,
   program: string,
@@ -60,7 +60,7 @@ with questdb.connect(sys.argv[1]) as db, db.sender() as sender:
 print('sent')
 `;
 
-test('rows: every type that the client has, in a column of that type', async (t) => {
+test('rows: every type of the client, in a column of that type', async (t) => {
   const printed = await python(t, ROWS, `ws::addr=${address()};`);
   if (printed === null) {
     return;
@@ -242,7 +242,7 @@ async function printed(program: ChildProcess, line: string): Promise<void> {
   }
 }
 
-test('a server that is killed under a client with a store loses nothing', async (t) => {
+test('killing the server under a client with a store loses no row', async (t) => {
   if (!isThere) {
     skip(t, 'the client is not installed');
     return;

@@ -1,6 +1,6 @@
 /**
  * Quiet senders beside busy ones, over HTTP and the columnar protocol: their small batches are
- * acknowledged before a busy connection has had more than so many turns. Commits are counted, not
+ * acknowledged before a busy connection gets more than a fixed number of slots. Counts commits, not
  * time.
  */
 import test from 'ava';
@@ -11,15 +11,15 @@ import { rows } from '../line/harness.js';
 import { answer, block, longs, message, row, STATUS, TYPE } from './messages.js';
 
 const BATCH_ROWS = 5_000;
-/** Connections of each protocol that send batches without a pause. */
+/** Number of connections per protocol that send batches without a pause. */
 const BUSY = 4;
-/** Messages that a busy connection has on their way. */
+/** Number of messages in flight per busy connection. */
 const AHEAD = 4;
-/** Batches of a quiet sender in each protocol, one after the other. */
+/** Number of consecutive batches of a quiet sender per protocol. */
 const QUIET = 8;
 /**
- * Turns go by message: until one quiet batch is acknowledged, a busy connection may have had one
- * for each of its messages on their way, and as many that were answered before.
+ * Slots are assigned per message. Until a quiet batch is acknowledged, a busy connection may get a
+ * slot for each of its messages in flight, and for as many that were answered before.
  */
 const MOST = 2 * QUIET * 2 * (AHEAD + 1);
 
@@ -38,7 +38,7 @@ const columnBatch = (table: string): Buffer =>
 const lineBatch = (table: string): string =>
   NUMBERS.map((at) => `${table} x=${at}i ${at + 1}\n`).join('');
 
-/** Tells busy senders to go on, and what became of their turns. */
+/** Signals busy senders to continue, and counts their slots. */
 class Race {
   readonly turns: number[] = [];
   isOver = false;
@@ -67,7 +67,7 @@ async function acknowledged(client: WebSocketClient): Promise<void> {
   }
 }
 
-/** `tableOf` names the table of each connection. */
+/** `tableOf` returns the table of each connection. */
 async function race(server: TestServer, tableOf: (at: number) => string): Promise<Race> {
   const running = new Race();
   const port = Number(new URL(server.url).port);
@@ -88,7 +88,7 @@ async function race(server: TestServer, tableOf: (at: number) => string): Promis
     work.push(running.busy(turn).finally(() => client.socket.destroy()));
   }
   const failed = Promise.all(work);
-  // Each has had a turn: all of them are in the middle of their work.
+  // Each connection has had a slot, so all of them are busy.
   while (running.turns.some((count) => count === 0)) {
     await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 5))]);
   }
@@ -113,7 +113,7 @@ for (const [title, tableOf] of [
   ['tables of their own', (at: number) => `of_${at < 0 ? `quiet${-at}` : at}`],
   ['one table', () => 'shared'],
 ] as const) {
-  test.serial(`quiet senders have their turns beside busy ones, ${title}`, async (t) => {
+  test.serial(`quiet senders get slots beside busy senders, ${title}`, async (t) => {
     const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
     t.teardown(() => server.stop());
     const { turns } = await race(server, tableOf);

@@ -27,7 +27,7 @@ function address({ url }: TestServer): string {
   return url.replace(/^https?:\/\//, '');
 }
 
-/** What a program printed, as JSON. */
+/** JSON output of a program. */
 async function python(program: string, ...args: readonly string[]): Promise<unknown> {
   const { stdout } = await run('python3', ['-W', 'ignore', '-c', program, ...args]);
   return JSON.parse(stdout);
@@ -65,7 +65,7 @@ for conf in sys.argv[1:]:
 print(json.dumps(out))
 `;
 
-test('encrypted, rows and results, with the roots that the client is given', async (t) => {
+test('encrypted rows and results, with the CA given to the client', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -73,7 +73,7 @@ test('encrypted, rows and results, with the roots that the client is given', asy
   t.teardown(() => {
     folder.remove();
   });
-  // A root that signs itself is no certificate of a server to this client.
+  // This client rejects a self-signed root as a server certificate.
   folder.make('server', { isServer: true });
   folder.make('other', { isServer: true });
   const server = await startAccessServer(undefined, ...folder.settings('server'));
@@ -110,7 +110,7 @@ except questdb.QuestDBError as error:
 print(json.dumps(out))
 `;
 
-test('wrong passwords, rows and results each for itself', async (t) => {
+test('a wrong password fails separately for rows and for results', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -126,7 +126,7 @@ test('wrong passwords, rows and results each for itself', async (t) => {
   t.deepEqual(await python(ONE_WAY, `${conf}wrong;`), ['AuthError', 'AuthError']);
 });
 
-test('the first address is dead, or refuses rows: the next one serves', async (t) => {
+test('the first address is dead or refuses rows: the next one is used', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -163,7 +163,7 @@ with questdb.connect(sys.argv[1], sf_dir=sys.argv[2]) as db:
                       for row in db.query('SELECT count(), max(x) FROM moved').iter_rows()]))
 `;
 
-test('a server is killed: rows and queries go on at the next address', async (t) => {
+test('a server is killed: rows and queries continue at the next address', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -198,7 +198,7 @@ test('a server is killed: rows and queries go on at the next address', async (t)
   const before = (await rows(again, 'select x from moved')).flat().map(Number);
   const after = (await rows(second, 'select x from moved')).flat().map(Number);
   t.is(after.length, count);
-  // All that was acknowledged at the first one is there; all others are at the second.
+  // Rows acknowledged by the first server exist there; all others are on the second.
   t.deepEqual(
     before,
     Array.from({ length: 2_100 }, (_, x) => x),

@@ -1,4 +1,4 @@
-/** Rows in the columnar protocol: commits and their answers, errors, rights, limits. */
+/** Rows over the columnar protocol: commits and acknowledgements, errors, rights, limits. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -31,7 +31,7 @@ async function open(
   return await WebSocketClient.open(portOf(place), path, { headers });
 }
 
-test('the handshake tells versions and limits, at both paths', async (t) => {
+test('the handshake announces versions and limits, at both paths', async (t) => {
   for (const path of ['/write/v4', '/api/v4/write']) {
     const client = await open({ 'X-QWP-Max-Version': '5' }, server, path);
     t.regex(client.head, /X-QWP-Version: 1\r\n/);
@@ -45,7 +45,7 @@ test('the handshake tells versions and limits, at both paths', async (t) => {
   t.is(plain.status, 426);
 });
 
-test('rows are there when OK comes, and OK tells tables and their transaction', async (t) => {
+test('rows are visible when OK arrives, and OK names tables and their transaction', async (t) => {
   const client = await open();
   client.send(message(0, 2, row('one', 1), row('two', 2)));
   const first = await answer(client);
@@ -62,9 +62,9 @@ test('rows are there when OK comes, and OK tells tables and their transaction', 
   t.is(await client.receiveClose(), 1000);
 });
 
-test('rows wait for the commit of their group, and are gone without it', async (t) => {
+test('rows wait for the commit of their group, and are lost without it', async (t) => {
   const client = await open();
-  // The dictionary comes first and alone: it is taken at once.
+  // The dictionary arrives first and alone, and is accepted immediately.
   client.send(message(FLAG.delta | FLAG.defer, 0, delta(0, ['a', 'b'])));
   t.like(await answer(client), { status: STATUS.ok, sequence: 0, tables: {} });
   const symbols = (start: number, entries: readonly string[], id: number): Buffer =>
@@ -87,7 +87,7 @@ test('rows wait for the commit of their group, and are gone without it', async (
   t.deepEqual(await rows(server, 'select count() from groups'), [[2]]);
 });
 
-test('nothing after a message that is wrong is applied', async (t) => {
+test('nothing after an invalid message is applied', async (t) => {
   const cases = [
     { bad: Buffer.from('QWP1'), status: STATUS.parseError, reason: /head of a message/ },
     {
@@ -118,14 +118,14 @@ test('nothing after a message that is wrong is applied', async (t) => {
   }
 });
 
-test('messages that wait together are few commits, and each has its OK', async (t) => {
+test('queued messages form few commits, and each gets its OK', async (t) => {
   const client = await open();
   client.send(message(0, 1, row('together', 0)));
   t.like(await answer(client), { status: STATUS.ok, sequence: 0 });
   const many = 300;
   client.socket.cork();
   for (let at = 1; at <= many; at += 1) {
-    // A pair in the middle is one commit of two tables, whose OK comes for both.
+    // One pair in the middle is a single commit of two tables, acknowledged by one OK.
     const isPair = at === 100;
     const tables = isPair ? ['together', 'aside'] : ['together'];
     client.send(
@@ -151,9 +151,9 @@ test('messages that wait together are few commits, and each has its OK', async (
   client.socket.destroy();
 });
 
-test('of messages that wait together one that fails takes none of the others along', async (t) => {
+test('a failing message does not affect other queued messages', async (t) => {
   const cases = [
-    // Wrong by itself; by its table, which other rows of the commit change; only when written.
+    // Invalid by itself; by its table, which other rows of the commit change; or only when written.
     { bad: row('apart', 0).subarray(1), status: STATUS.parseError },
     {
       bad: block('apart', 1, ['x', TYPE.symbol, Buffer.from([1, 1, 0x61, 0])]),
@@ -181,7 +181,7 @@ test('of messages that wait together one that fails takes none of the others alo
   }
 });
 
-test('tables and columns that a message makes are there for the next one', async (t) => {
+test('tables and columns created by a message exist for the next message', async (t) => {
   const client = await open();
   const symbol = Buffer.from([1, 1, 0x61, 0]);
   client.socket.cork();
@@ -201,7 +201,7 @@ test('tables and columns that a message makes are there for the next one', async
   ]);
 });
 
-test('a message over the limit closes the connection, and one at it is taken', async (t) => {
+test('a message over the limit closes the connection, one at the limit is accepted', async (t) => {
   const small = await startTestServer({ set: ['http.receive.buffer.size=4096'] });
   t.teardown(() => small.stop());
   const client = await open({}, small);
@@ -225,7 +225,7 @@ test('a message over the limit closes the connection, and one at it is taken', a
   t.is(await client.receiveClose(), 1009);
 });
 
-test('too many rows that wait are committed, and what is durable is told', async (t) => {
+test('too many pending rows are committed, and durable commits are acknowledged', async (t) => {
   const set = ['qwp.max.uncommitted.rows=3'];
   const limited = await startTestServer({ set });
   t.teardown(() => limited.stop());
@@ -247,7 +247,7 @@ test('too many rows that wait are committed, and what is durable is told', async
   other.socket.destroy();
 });
 
-test('what all connections hold together has a limit', async (t) => {
+test('the memory of all connections together is limited', async (t) => {
   const limited = await startTestServer({ set: ['qwp.max.open.size=192K'] });
   t.teardown(() => limited.stop());
   const long = (from: number): string[] =>
@@ -258,7 +258,7 @@ test('what all connections hold together has a limit', async (t) => {
   const second = await open({}, limited);
   second.send(message(FLAG.delta, 0, delta(0, long(0))));
   t.like(await answer(second), { status: STATUS.writeError });
-  // What one gave up is there for the others; rows that wait are committed.
+  // Memory released by one connection is available to others; pending rows are committed.
   first.socket.destroy();
   const third = await open({}, limited);
   const held = async (): Promise<boolean> => {
@@ -283,7 +283,7 @@ test('what all connections hold together has a limit', async (t) => {
   third.socket.destroy();
 });
 
-test('rights are those of other rows', async (t) => {
+test('rights are the same as for other rows', async (t) => {
   const guarded = await startAccessServer();
   t.teardown(() => guarded.stop());
   await run(guarded, ...SENDERS);
@@ -333,7 +333,7 @@ test('rights are those of other rows', async (t) => {
 
 const MANY = 1_000;
 
-test('a thousand senders that idle in the middle of a frame cost at most 64 MiB', async (t) => {
+test('a thousand senders idle mid-frame cost at most 64 MiB', async (t) => {
   const limits = ['http.net.connection.limit=5000', 'http.net.connection.limit.per.address=5000'];
   const idle = await startTestServer({ set: limits });
   t.teardown(() => idle.stop());

@@ -1,6 +1,6 @@
 /**
- * kill -9 and cut connections under clients that send rows: every group that was acknowledged is
- * there, and none in part, in each commit mode. `ROUNDS=N` kills more often.
+ * kill -9 and aborted connections during ingestion: every acknowledged group exists, and none
+ * partially, in each commit mode. `ROUNDS=N` kills more often.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -18,10 +18,10 @@ import { answer, FLAG, message, row, STATUS } from './messages.js';
 
 const ROUNDS = Number(process.env['ROUNDS'] ?? 2);
 const CLIENTS = 3;
-/** Groups of a client that are on their way at once. */
+/** Number of groups that a client has in flight. */
 const AHEAD = 8;
 
-/** Sends groups over two tables until its connection ends; answers which ones were acknowledged. */
+/** Sends groups over two tables until its connection ends; returns the acknowledged ones. */
 async function send(server: TestServer, first: number, known: Set<number>): Promise<void> {
   const client = await WebSocketClient.open(Number(new URL(server.url).port), '/write/v4', {});
   const groups: number[] = [];
@@ -41,7 +41,7 @@ async function send(server: TestServer, first: number, known: Set<number>): Prom
   }
 }
 
-/** A client whose message is cut in the middle. */
+/** A client whose message is cut off in the middle. */
 async function cut(server: TestServer): Promise<void> {
   const client = await WebSocketClient.open(Number(new URL(server.url).port), '/write/v4', {});
   client.send(message(FLAG.defer, 1, row('one_side', -1)));

@@ -1,4 +1,7 @@
-/** Logins of the columnar protocol end with what they stand on, though the connection is open. */
+/**
+ * Logins of the columnar protocol end with their user, password or right, even on an open
+ * connection.
+ */
 import test, { type ExecutionContext } from 'ava';
 
 import { credentials, rows, run, startAccessServer } from '../access/harness.js';
@@ -22,7 +25,7 @@ function portOf({ url }: TestServer): number {
   return Number(new URL(url).port);
 }
 
-/** One user's connections, and what was done on them so far. */
+/** The two connections of one user, and the messages sent so far. */
 class Both {
   readonly writer: WebSocketClient;
   readonly reader: ReadClient;
@@ -62,7 +65,7 @@ class Both {
 const GRANTS = ['GRANT HTTP TO ann', 'GRANT INSERT, SELECT ON feed TO ann'];
 const ENDED = 'the login has ended: sign on again';
 
-test('a login by password ends with the password, its user and the permission', async (t) => {
+test('a password login ends with the password, its user and the permission', async (t) => {
   const server = await start(t);
   const changes = [
     ["ALTER USER ann WITH PASSWORD 'another-1234'", ENDED],
@@ -76,7 +79,7 @@ test('a login by password ends with the password, its user and the permission', 
     const ann = await Both.open(t, server, credentials('ann:first-1234'));
     t.like(await ann.write(index), { status: STATUS.ok, sequence: 0 }, change);
     t.like(await ann.read(), { kind: 'end' }, change);
-    // Rows that wait for their commit go with her.
+    // Uncommitted rows are lost with the connection.
     ann.writer.send(message(FLAG.defer, 1, row('feed', -1)));
     await run(server, change);
     const refused = { status: STATUS.securityError, sequence: 2, reason };
@@ -89,7 +92,7 @@ test('a login by password ends with the password, its user and the permission', 
   t.deepEqual(written, [[0], [1], [2], [3], [4]]);
 });
 
-test('a login by token ends with the token', async (t) => {
+test('a token login ends with the token', async (t) => {
   const server = await start(t);
   await run(server, 'CREATE USER ann', ...GRANTS);
   const made = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");
@@ -102,7 +105,7 @@ test('a login by token ends with the token', async (t) => {
   t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed'), [[1]]);
 });
 
-test('a login by an identity provider ends there; while that is silent, nothing is', async (t) => {
+test('a provider login ends at the provider, but not while the provider is silent', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   const server = await start(t, ...provider.settings('acl.oidc.cache.ttl=0'));
@@ -118,7 +121,7 @@ test('a login by an identity provider ends there; while that is silent, nothing 
   const first = await Both.open(t, server, headers);
   t.like(await first.write(1), { status: STATUS.ok });
   provider.faults.set('/me', { kind: 'answer', status: 500, type: 'text/html', body: '' });
-  // Clients send again after that, where a refusal for good would stop them.
+  // Clients retry after this status, whereas a permanent refusal would stop them.
   t.like(await first.write(2), { status: STATUS.writeError });
   t.like(await first.read(), { kind: 'error', status: STATUS.limitExceeded });
   provider.faults.delete('/me');
@@ -136,7 +139,7 @@ test('a login by an identity provider ends there; while that is silent, nothing 
   t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed ORDER BY x'), [[1], [3]]);
 });
 
-test('a name and password of an identity provider, where that is switched on', async (t) => {
+test('provider passwords are accepted when enabled', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   const server = await start(t, ...provider.settings('acl.oidc.ropc.flow.enabled=true'));
@@ -165,7 +168,7 @@ test('a name and password of an identity provider, where that is switched on', a
   t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed ORDER BY x'), [[1], [2]]);
 });
 
-test('without logins nothing ends', async (t) => {
+test('without access control connections do not end', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const anyone = await Both.open(t, server, {});

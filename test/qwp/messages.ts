@@ -1,10 +1,10 @@
-/** Messages of the columnar protocol as clients write them, and the server's answers to them. */
+/** Columnar protocol messages as clients encode them, and the server's responses. */
 import { KIND, type WebSocketClient } from '../http/websocket-client.js';
 import { varint } from './requests.js';
 
 export const FLAG = { defer: 0x01, gorilla: 0x04, delta: 0x08 } as const;
 export const TYPE = { long: 0x05, double: 0x07, symbol: 0x09, timestamp: 0x0a } as const;
-/** Written out once more: a wrong one in the server shows. */
+/** Duplicated on purpose, so that a wrong value in the server is detected. */
 export const STATUS = {
   ok: 0,
   durable: 2,
@@ -40,7 +40,7 @@ export function delta(start: number, entries: readonly string[]): Buffer {
   return Buffer.concat([varint(start), varint(entries.length), ...entries.map(text)]);
 }
 
-/** Name, type, and what follows the null flag of a column without nulls. */
+/** Name, type, and the bytes after the null flag of a column without nulls. */
 type Column = readonly [string, number, Buffer];
 
 export function block(table: string, rows: number, ...columns: readonly Column[]): Buffer {
@@ -55,20 +55,20 @@ export function longs(...values: readonly number[]): Buffer {
   return bytes;
 }
 
-/** A row of a LONG `x` at a microsecond. */
+/** A row with a LONG `x` at a timestamp in microseconds. */
 export function row(table: string, x: number, micros = 1): Buffer {
   return block(table, 1, ['x', TYPE.long, longs(x)], ['', TYPE.timestamp, longs(micros)]);
 }
 
 interface Answer {
   readonly status: number;
-  /** Absent of what is durable. */
+  /** Absent in an acknowledgement of durability. */
   readonly sequence?: number;
   readonly tables?: Readonly<Record<string, number>>;
   readonly reason?: string;
 }
 
-/** The next answer, behind pongs; null at the end of the connection. */
+/** The next response, skipping pongs; null at the end of the connection. */
 export async function answer(client: WebSocketClient): Promise<Answer | null> {
   let frame = await client.receive();
   while (frame?.kind === KIND.pong) {

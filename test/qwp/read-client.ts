@@ -1,9 +1,9 @@
-/** A client that reads results over QWP, and sees every message. */
+/** A client that reads results over QWP and exposes every message. */
 import { KIND, WebSocketClient } from '../http/websocket-client.js';
 import { int64, queryRequest, type RequestOptions, varint } from './requests.js';
 import { ResultDecoder, type ServerMessage } from './result-decoder.js';
 
-/** All that a query answered. */
+/** Complete result of a query. */
 interface Answer {
   readonly rows: unknown[][];
   readonly messages: readonly ServerMessage[];
@@ -13,7 +13,7 @@ interface Answer {
 export class ReadClient {
   readonly socket: WebSocketClient;
   readonly decoder = new ResultDecoder();
-  /** What came first. */
+  /** The first message. */
   info: ServerMessage | null = null;
 
   private constructor(socket: WebSocketClient) {
@@ -47,7 +47,7 @@ export class ReadClient {
     return frame?.kind === KIND.binary ? this.decoder.read(frame.payload) : null;
   }
 
-  /** Everything up to the last message of a query. */
+  /** All messages up to the last one of a query. */
   async answer(): Promise<Answer> {
     const messages: ServerMessage[] = [];
     const rows: unknown[][] = [];

@@ -1,4 +1,4 @@
-/** The official Python client reads over QWP, with nothing of it changed but the address. */
+/** The official Python client reads over QWP, with only the address changed. */
 import test from 'ava';
 
 import { ADMIN, run as runAs, startAccessServer } from '../access/harness.js';
@@ -19,7 +19,7 @@ async function exec(sql: string): Promise<void> {
   }
 }
 
-/** What a program printed, as JSON. */
+/** JSON output of a program. */
 async function python(program: string, ...args: readonly string[]): Promise<unknown> {
   const { stdout } = await run('python3', ['-W', 'ignore', '-c', program, ...args]);
   return JSON.parse(stdout);
@@ -58,7 +58,7 @@ print(json.dumps({
     'rows': [[str(value) for value in row.values()] for row in table.to_pylist()]}))
 `;
 
-test('every type to Arrow', async (t) => {
+test('every type converts to Arrow', async (t) => {
   if (await isMissing('pyarrow')) {
     skip(t, 'the client is not installed');
     return;
@@ -241,7 +241,7 @@ with questdb.connect(sys.argv[1] + 'query_timeout_ms=200;') as db:
 print(json.dumps(out))
 `;
 
-test('queries that are cancelled, late or left end at once', async (t) => {
+test('cancelled, late and abandoned queries end immediately', async (t) => {
   if (await isMissing('pyarrow')) {
     skip(t, 'the client is not installed');
     return;

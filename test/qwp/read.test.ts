@@ -1,4 +1,4 @@
-/** Results over QWP, message by message: every type, credit, ends of every kind, rights. */
+/** Results over QWP, message by message: every type, credit, every kind of end, rights. */
 import { inspect } from 'node:util';
 
 import test from 'ava';
@@ -28,7 +28,7 @@ async function exec(sql: string): Promise<void> {
   }
 }
 
-/** Statements that run, as the server itself counts them. */
+/** Running statements, as counted by the server. */
 async function active(client: ReadClient, text: string): Promise<number> {
   const { rows } = await client.query(1, 'SELECT query FROM query_activity() WHERE query LIKE $1', {
     binds: [textBind(`%${text}%`)],
@@ -51,12 +51,12 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-/** Fails at one row, far behind the first. */
+/** Fails at one row, far after the first. */
 const FAILS_AT = 'CASE WHEN x = 900000 THEN 1000 ELSE 1 END::decimal(3,0) * 1000::decimal(4,0)';
 
 const HEX = (text: string, digits: number): string => text.padStart(digits, '0');
 
-test('every type, with a value and without', async (t) => {
+test('every type, with a value and null', async (t) => {
   const client = await open();
   t.like(client.info, { kind: 'info', role: 0, capabilities: 10 });
   const { rows, messages } = await client.query(7, 'SELECT * FROM every');
@@ -83,7 +83,7 @@ test('every type, with a value and without', async (t) => {
   client.close();
 });
 
-test('what the protocol has no type for is text', async (t) => {
+test('values without a protocol type are strings', async (t) => {
   const client = await open();
   const sql = "SELECT interval(0, 1000000), '1 day'::interval, null, current_schemas(false)";
   const { rows, last } = await client.query(1, sql);
@@ -94,7 +94,7 @@ test('what the protocol has no type for is text', async (t) => {
   client.close();
 });
 
-test('names with a dot are the names themselves', async (t) => {
+test('names with a dot are single names', async (t) => {
   const client = await open();
   const { last } = await client.query(1, 'SELECT 1 AS "a.b", 2 AS c');
   t.is(last.kind, 'end', inspect(last));
@@ -103,7 +103,7 @@ test('names with a dot are the names themselves', async (t) => {
     ['a.b', 'c'],
   );
   client.close();
-  // The text forms of HTTP have the quotes that QuestDB writes.
+  // The text formats of HTTP contain the quotes that QuestDB writes.
   const text = async (path: string): Promise<string> => {
     const query = encodeURIComponent('SELECT 1 AS "a.b", 2 AS c');
     return await (await fetch(`${server.url}/${path}?query=${query}`)).text();
@@ -112,7 +112,7 @@ test('names with a dot are the names themselves', async (t) => {
   t.regex(await text('exec'), /"name":"\\"a\.b\\""/);
 });
 
-test('a result without rows has its columns, a statement without rows its count', async (t) => {
+test('an empty result has its columns, a statement without rows its count', async (t) => {
   const client = await open();
   const { messages, rows } = await client.query(1, 'SELECT sym, ts FROM every WHERE i = 99');
   t.deepEqual(rows, []);
@@ -178,7 +178,7 @@ test('parameters of every type', async (t) => {
   client.close();
 });
 
-test('symbols are numbered anew for each query', async (t) => {
+test('symbol ids restart with each query', async (t) => {
   const client = await open();
   const sql = 'SELECT sym FROM every WHERE sym IS NOT NULL';
   const kinds = async (id: number, text: string, flags?: number): Promise<string[]> => {
@@ -193,7 +193,7 @@ test('symbols are numbered anew for each query', async (t) => {
   client.close();
 });
 
-test('credit: one message may take more than there is', async (t) => {
+test('credit: a single message may exceed the remaining credit', async (t) => {
   const client = await open();
   const sql = 'SELECT x FROM long_sequence(100000)';
   client.request(1, sql, { credit: 1 });
@@ -216,7 +216,7 @@ test('credit: one message may take more than there is', async (t) => {
   client.close();
 });
 
-test('a client asks for fewer rows, and for compression', async (t) => {
+test('a client requests fewer rows per message, and compression', async (t) => {
   const client = await open({
     'X-QWP-Max-Batch-Rows': '7',
     'X-QWP-Accept-Encoding': 'br, zstd;level=3, raw',
@@ -242,7 +242,7 @@ test('a client asks for fewer rows, and for compression', async (t) => {
 
 for (const credit of [0, 1]) {
   test(`a query is cancelled, credit ${credit}`, async (t) => {
-    // Messages of one row: this client reads no faster than they are made.
+    // Messages of one row, so that the client reads as fast as they are produced.
     const [client, other] = await Promise.all([open({ 'X-QWP-Max-Batch-Rows': '1' }), open()]);
     client.request(5, 'SELECT x FROM long_sequence(9000000000)', { credit });
     t.is((await client.next())?.kind, 'batch');
@@ -259,7 +259,7 @@ for (const credit of [0, 1]) {
   });
 }
 
-test('a query without rows yet is cancelled', async (t) => {
+test('a query that has not returned rows is cancelled', async (t) => {
   const client = await open();
   client.request(1, 'SELECT count() FROM long_sequence(900000000000) WHERE x % 7 = 3');
   client.cancel(1);
@@ -267,7 +267,7 @@ test('a query without rows yet is cancelled', async (t) => {
   client.close();
 });
 
-test('what runs ends with its client', async (t) => {
+test('running queries end with their client', async (t) => {
   const [client, other] = await Promise.all([open(), open()]);
   client.request(1, 'SELECT x + 1 FROM long_sequence(8000000000)', { credit: 1 });
   t.is((await client.next())?.kind, 'batch');
@@ -301,7 +301,7 @@ test('an error in the middle of the rows', async (t) => {
   client.close();
 });
 
-test('errors of statements have a status, and their place', async (t) => {
+test('statement errors have a status and a position', async (t) => {
   const client = await open();
   const error = async (sql: string): Promise<unknown> => (await client.query(1, sql)).last;
   t.like(await error('SELECT nothing FROM every'), {
@@ -319,7 +319,7 @@ test('errors of statements have a status, and their place', async (t) => {
   client.close();
 });
 
-test('what is no message ends the connection', async (t) => {
+test('an invalid message closes the connection', async (t) => {
   const request = queryRequest(3, 'SELECT 1');
   for (const bytes of [
     Buffer.from('QWP1'),
@@ -349,7 +349,7 @@ test('what is no message ends the connection', async (t) => {
   t.is(await client.socket.receiveClose(), 1009);
 });
 
-test('rights are those of SQL, asked for each query', async (t) => {
+test('SQL rights are checked for each query', async (t) => {
   const guarded = await startAccessServer();
   try {
     await run(
@@ -381,7 +381,7 @@ test('rights are those of SQL, asked for each query', async (t) => {
   }
 });
 
-test('a client that gives no credit for too long is given up', async (t) => {
+test('a client that grants no credit for too long is disconnected', async (t) => {
   const own = await startTestServer({ set: ['http.send.timeout=200ms'] });
   try {
     const client = await ReadClient.open(portOf(own));
@@ -395,7 +395,7 @@ test('a client that gives no credit for too long is given up', async (t) => {
   }
 });
 
-test('a server that stops ends what runs', async (t) => {
+test('a stopping server ends running queries', async (t) => {
   const own = await startTestServer();
   const client = await ReadClient.open(portOf(own));
   client.request(1, 'SELECT x FROM long_sequence(9000000000)', { credit: 1 });

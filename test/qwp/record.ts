@@ -1,6 +1,6 @@
 /**
- * npm run record-messages: what the official Python client says, message by message, into
- * `recorded.json`. Each row has `m`, whose upper half spoiled runs replace by the message's number.
+ * npm run record-messages: records the messages of the official Python client in `recorded.json`.
+ * Each row has `m`, whose upper half is replaced by the message number in mutation runs.
  */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ with questdb.connect(sys.argv[1]) as db:
 
 const server = await startTestServer();
 const target = Number(new URL(server.url).port);
-/** What came on each connection. */
+/** Bytes received on each connection. */
 const said: Buffer[][] = [];
 const proxy = createServer((socket) => {
   const upstream = connect(target, '127.0.0.1');
@@ -71,7 +71,7 @@ await run('python3', ['-W', 'ignore', '-c', PROGRAM, `ws::addr=127.0.0.1:${port}
 proxy.close();
 await server.stop();
 
-/** The binary messages of a connection that writes. */
+/** The binary messages of a writing connection. */
 function messagesOf(bytes: Buffer): string[] {
   const head = bytes.indexOf('\r\n\r\n') + 4;
   const messages: string[] = [];

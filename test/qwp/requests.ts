@@ -1,16 +1,16 @@
-/** What clients that read results over QWP say, as bytes. */
+/** Messages of clients that read results over QWP, as bytes. */
 
-/** Of a request: its timeout follows. */
+/** Request flag: a timeout follows. */
 const FLAG_TIMEOUT = 0x02;
 
-/** A parameter: its type, and what follows the type. */
+/** A parameter: its type, and the bytes after the type. */
 export type Bind = readonly [code: number, ...parts: readonly Buffer[]];
 
 export interface RequestOptions {
   readonly credit?: number;
   readonly binds?: readonly Bind[];
   readonly flags?: number;
-  /** Milliseconds, behind the flags that say so. */
+  /** Milliseconds, sent after the flags. */
   readonly timeoutMs?: bigint | number;
 }
 
@@ -30,7 +30,7 @@ export function int64(value: bigint | number): Buffer {
   return bytes;
 }
 
-/** A value behind its flag: no bitmap. */
+/** A value after its null flag, without a bitmap. */
 export function given(value: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0]), value]);
 }

@@ -1,4 +1,4 @@
-/** Reads what the server says where results are read over QWP, as a client would. */
+/** Decodes server messages of QWP result streams, as a client would. */
 
 const HEAD_BYTES = 12;
 const FLAG_GORILLA = 0x04;
@@ -18,7 +18,7 @@ export type ServerMessage =
       readonly sequence: number;
       readonly flags: number;
       readonly bytes: number;
-      /** Null where the body is compressed. */
+      /** Null when the body is compressed. */
       readonly rows: unknown[][] | null;
     }
   | { readonly kind: 'end'; readonly id: bigint; readonly sequence: number; readonly rows: number }
@@ -76,7 +76,7 @@ function bit(bytes: Buffer, at: number): number {
   return ((bytes[at >> 3] ?? 0) >> (at & 7)) & 1;
 }
 
-/** Differences of differences; answers how many bytes they took. */
+/** Decodes deltas of deltas, and returns the number of bytes read. */
 function gorilla(bytes: Buffer, count: number): { values: bigint[]; length: number } {
   const values = [bytes.readBigInt64LE(0), bytes.readBigInt64LE(8)];
   let at = 128;
@@ -126,7 +126,7 @@ function array(bytes: Bytes): unknown {
   return { lengths, values };
 }
 
-/** Knows what a client of one connection knows. */
+/** Holds the decoder state of one client connection. */
 export class ResultDecoder {
   columns: ResultColumn[] = [];
   #symbols: string[] = [];

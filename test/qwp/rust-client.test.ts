@@ -1,4 +1,4 @@
-/** The official Rust client: rows in, results out, with nothing changed but the address. */
+/** The official Rust client writes rows and reads results, with only the address changed. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -18,7 +18,7 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-test('batches of Arrow in, a result as Arrow out', async (t) => {
+test('Arrow batches are written, and a result is read as Arrow', async (t) => {
   if (!existsSync(CLIENT)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');
     return;
@@ -54,7 +54,7 @@ test('batches of Arrow in, a result as Arrow out', async (t) => {
   ]);
 });
 
-test('a frame of Polars in, a result as a frame out', async (t) => {
+test('a Polars frame is written, and a result is read as a frame', async (t) => {
   if (!existsSync(POLARS)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');
     return;
@@ -76,7 +76,7 @@ test('a frame of Polars in, a result as a frame out', async (t) => {
   ]);
 });
 
-test('queries that are cancelled, or late, end at once', async (t) => {
+test('cancelled and late queries end immediately', async (t) => {
   if (!existsSync(CLIENT)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');
     return;

@@ -1,19 +1,19 @@
 /**
- * What clients of the columnar protocol say, and ways to spoil it. Rows have a LONG `m` whose upper
- * 48 bits are the number of their message: what is in a table tells where it came from.
+ * Messages of columnar protocol clients, and mutations of them. Rows have a LONG `m` whose upper 48
+ * bits are the number of their message, so that the contents of a table reveal their source.
  */
 import { readFileSync } from 'node:fs';
 
 import type { Random } from '../torture/harness.js';
 import { block, delta, FLAG, longs, message, row, TYPE } from './messages.js';
 
-/** Upper half of `m` as the recorded messages have it. */
+/** Upper half of `m` in the recorded messages. */
 const MARK = Buffer.from('efbeed5e', 'hex');
 const HEAD_BYTES = 12;
-/** The number begins two bytes before. */
+/** The number starts two bytes earlier. */
 const NUMBER_BYTES = 6;
 
-/** What one connection says. */
+/** Messages of one connection. */
 export type Script = readonly Buffer[];
 
 function recorded(): Script[] {
@@ -30,7 +30,10 @@ function marks(count: number): Buffer {
   return bytes;
 }
 
-/** Forms that no client seen sends: packed times, overlaps of dictionaries, groups over tables. */
+/**
+ * Forms that no recorded client sends: packed times, overlapping dictionaries, groups over several
+ * tables.
+ */
 function handMade(): Script[] {
   const packed = Buffer.concat([Buffer.from([1]), longs(1_000, 2_000), Buffer.from([0])]);
   const plain = Buffer.concat([Buffer.from([0]), longs(1, 2, 3, 4)]);
@@ -55,7 +58,7 @@ function handMade(): Script[] {
 export const SCRIPTS: readonly Script[] = [...recorded(), ...handMade()];
 const ALL: Script = SCRIPTS.flat();
 
-/** Numbers are far apart: a spoiled one is not that of another message. */
+/** Numbers are far apart, so that a mutated number does not equal that of another message. */
 export function newNumber(random: Random): number {
   return random.between(1, 2 ** 30) * 2 ** 16 + random.between(0, 2 ** 16 - 1);
 }
@@ -69,13 +72,13 @@ export function numbered(bytes: Buffer, number: number): Buffer {
   return mine;
 }
 
-/** A message with one to three things wrong in it. */
+/** A message with one to three mutations. */
 export function spoiled(bytes: Buffer, random: Random): Buffer {
   let wrong: Buffer = Buffer.from(bytes);
   for (let times = random.between(1, 3); times > 0; times -= 1) {
     wrong = change(wrong, random);
   }
-  // A length that fits lets the reader go further than the head.
+  // A valid length lets the decoder continue after the header.
   if (wrong.length >= HEAD_BYTES && random.next() < 0.9) {
     wrong.writeUInt32LE(wrong.length - HEAD_BYTES, 8);
   }
@@ -83,7 +86,7 @@ export function spoiled(bytes: Buffer, random: Random): Buffer {
 }
 
 const ODD_BYTES = [0, 1, 0x7f, 0x80, 0xff] as const;
-/** Varints of 2^31, 2^63 and more, an array's length that is negative. */
+/** Varints of 2^31, 2^63 and more, and a negative array length. */
 const HUGE = ['8080808008', 'ffffffffffffffff7f', 'ffffffffffffffffff01', 'ffffffff'].map((hex) =>
   Buffer.from(hex, 'hex'),
 );

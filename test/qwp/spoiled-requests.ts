@@ -1,6 +1,6 @@
 /**
- * Spoiled requests of clients that read results over QWP, against an engine in this process: each
- * is answered or ends the conversation, whatever it says. `npm run requests` runs many.
+ * Mutated requests of clients that read results over QWP, against an in-process engine. Each
+ * message gets a response or ends the conversation. `npm run requests` runs many.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,11 +19,11 @@ import { ResultDecoder, type ServerMessage } from './result-decoder.js';
 
 const LIMITS = { statementBytes: 4096, binds: 16 };
 const BATCHES = { maxRows: 100, maxBytes: 4096, zstdLevel: null, pauseMs: 1000 };
-/** Messages of one conversation. */
+/** Number of messages per conversation. */
 const MESSAGES = 50;
-/** The kind of a message and its query's number. */
+/** Size of the message kind and the query id. */
 const HEAD_BYTES = 9;
-/** Turns after which a client goes on whether it was answered or not. */
+/** Number of event loop iterations after which a client continues without a response. */
 const MAX_TURNS = 2_000;
 
 const BINDS: readonly Bind[] = [
@@ -47,16 +47,19 @@ const TEXTS = [
   '',
 ];
 
-/** Half of the requests have none. */
+/** Half of the requests have no timeout. */
 const TIMEOUTS_MS = [...Array<undefined>(4), 1, 1000, 0, 2n ** 63n];
 
 interface Spoiled {
   readonly messages: number;
-  /** Answers by their kind. */
+  /** Number of responses by kind. */
   readonly answers: ReadonlyMap<string, number>;
 }
 
-/** Some stay as they are, and most keep their kind and number: others end the conversation. */
+/**
+ * Some messages stay unchanged, and most keep their kind and id, because changing these ends the
+ * conversation.
+ */
 function spoil(bytes: Buffer, random: Random): Buffer {
   let spoiled = Buffer.from(bytes);
   const start = random.next() < 0.98 ? HEAD_BYTES : 0;
@@ -101,13 +104,13 @@ function message(id: number, random: Random): Buffer {
   });
 }
 
-/** A client that says this, and hears what is answered. */
+/** A client that sends these messages and records the responses. */
 class SpoiledPeer implements Peer {
   readonly heard: ServerMessage[] = [];
   readonly ended: AbortSignal = new AbortController().signal;
   readonly isStopping = false;
   isClosed = false;
-  /** Messages that were taken. */
+  /** Number of accepted messages. */
   said = 0;
   readonly #said: readonly Buffer[];
   readonly #decoder = new ResultDecoder();
@@ -121,7 +124,7 @@ class SpoiledPeer implements Peer {
       this.said += 1;
       const before = this.heard.length;
       yield bytes;
-      // Some are cancelled by what follows, others are done before.
+      // Some requests are cancelled by later messages, others complete first.
       const isAnswered = (): boolean => {
         const last = this.heard.length > before ? this.heard.at(-1)?.kind : undefined;
         return last === 'end' || last === 'error' || last === 'done';
@@ -143,7 +146,7 @@ class SpoiledPeer implements Peer {
   }
 }
 
-/** Says so many messages; throws where a conversation does not end as it should. */
+/** Sends `count` messages; throws when a conversation does not end as it should. */
 export async function runSpoiled(count: number, seed: number): Promise<Spoiled> {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-spoiled-'));
   const database = await openDatabase({ root });

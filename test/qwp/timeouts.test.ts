@@ -1,4 +1,4 @@
-/** Timeouts that clients give their queries over QWP, and what ends a query before its rows do. */
+/** Query timeouts that clients set over QWP, and other ends of a query before its last row. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -8,7 +8,7 @@ import { ReadClient } from './read-client.js';
 import { queryRequest, type RequestOptions, textBind, varint } from './requests.js';
 
 const ENDLESS = 'SELECT x FROM long_sequence(9000000000)';
-/** No row comes of it for long. */
+/** Produces no row for a long time. */
 const SILENT = 'SELECT count() FROM long_sequence(900000000000) WHERE x % 7 = 3';
 const HOUR_MS = 3_600_000;
 const FLAG_TIMEOUT = 0x02;
@@ -21,7 +21,7 @@ test.before(async () => {
 test.after.always(() => server.stop());
 
 async function open(t: ExecutionContext, at = server): Promise<ReadClient> {
-  // Messages of one row: this client reads no faster than they are made.
+  // Messages of one row, so that the client reads as fast as they are produced.
   const headers = { 'X-QWP-Max-Batch-Rows': '1' };
   const client = await ReadClient.open(Number(new URL(at.url).port), headers);
   t.teardown(() => {
@@ -30,7 +30,7 @@ async function open(t: ExecutionContext, at = server): Promise<ReadClient> {
   return client;
 }
 
-/** The connection goes on, and the server runs nothing of the query any more. */
+/** The connection remains usable, and the server no longer runs the query. */
 async function assertOver(t: ExecutionContext, client: ReadClient, sql: string): Promise<void> {
   t.deepEqual((await client.query(1, 'SELECT 1')).rows, [[1]], sql);
   const activity = 'SELECT count() FROM query_activity() WHERE query = $1';
@@ -40,7 +40,7 @@ async function assertOver(t: ExecutionContext, client: ReadClient, sql: string):
   }, `${sql} ends`);
 }
 
-/** How queries go on when their time is over; each takes longer than it is given. */
+/** Kinds of queries that exceed their timeout. */
 const LATE: readonly (readonly [what: string, sql: string, options: RequestOptions])[] = [
   ['rows that are read', ENDLESS, {}],
   ['rows that wait for credit', ENDLESS, { credit: 1 }],
@@ -50,7 +50,7 @@ const LATE: readonly (readonly [what: string, sql: string, options: RequestOptio
 ];
 
 for (const [what, sql, options] of LATE) {
-  test(`a query ends when its own time is over: ${what}`, async (t) => {
+  test(`a query ends at its own timeout: ${what}`, async (t) => {
     const client = await open(t);
     const { last } = await client.query(7, sql, { ...options, timeoutMs: 150 });
     t.like(last, { kind: 'error', id: 7n, status: STATUS.queryTimeout });
@@ -63,13 +63,13 @@ function withoutBigInts(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}` : value;
 }
 
-test("the server's own time ends queries with the status that every client knows", async (t) => {
+test("the server's timeout ends queries with the status that every client knows", async (t) => {
   const own = await startTestServer({ set: ['query.timeout=150ms', 'query.timeout.max=400ms'] });
   t.teardown(() => own.stop());
   const client = await open(t, own);
   for (const [what, sql, options] of LATE) {
     t.like((await client.query(1, sql, options)).last, { status: STATUS.limitExceeded }, what);
-    // More than the server gives is as much as it gives; less than it gives counts.
+    // A timeout above the server's limit is capped by it; a shorter one applies.
     for (const timeoutMs of [HOUR_MS, 2n ** 63n - 1n]) {
       const { last } = await client.query(1, sql, { ...options, timeoutMs });
       t.like(last, { status: STATUS.queryTimeout }, what);
@@ -78,7 +78,7 @@ test("the server's own time ends queries with the status that every client knows
   }
 });
 
-test('a timeout is a number of milliseconds from 1 on', async (t) => {
+test('a timeout is a number of milliseconds, at least 1', async (t) => {
   const client = await open(t);
   for (const timeoutMs of [60_000, HOUR_MS, 2n ** 53n, 2n ** 63n - 1n]) {
     for (const flags of [0, 1]) {
@@ -101,7 +101,7 @@ test('a timeout is a number of milliseconds from 1 on', async (t) => {
   t.deepEqual((await client.query(1, 'SELECT 1')).rows, [[1]]);
 });
 
-/** When a client cancels, and what it has read by then. */
+/** When a client cancels, and how many messages it has read by then. */
 const CANCELS: readonly (readonly [what: string, sql: string, messages: number])[] = [
   ['before the first message', SILENT, 0],
   ['behind the first message', ENDLESS, 1],
@@ -111,7 +111,7 @@ const CANCELS: readonly (readonly [what: string, sql: string, messages: number])
 
 for (const [what, sql, messages] of CANCELS) {
   for (const credit of [0, 300]) {
-    test(`cancelled twice, with other numbers between: ${what}, credit ${credit}`, async (t) => {
+    test(`cancelled twice, with other ids in between: ${what}, credit ${credit}`, async (t) => {
       const client = await open(t);
       client.request(5, sql, { credit });
       for (let count = 0; count < messages; count += 1) {
@@ -122,7 +122,8 @@ for (const [what, sql, messages] of CANCELS) {
       for (const id of [4, 5, 6, 5]) {
         client.cancel(id);
       }
-      // What official clients send behind it to those that look at a cancel with the next credit.
+      // Official clients follow a cancel with a credit, for servers that notice cancels only with
+      // the next credit.
       client.grant(5, 1);
       t.like((await client.answer()).last, { id: 5n, status: STATUS.cancelled });
       await assertOver(t, client, sql);
@@ -130,7 +131,7 @@ for (const [what, sql, messages] of CANCELS) {
   }
 }
 
-test('a query that is over is not cancelled any more, nor is the next one', async (t) => {
+test('a late cancel affects neither a completed query nor the next one', async (t) => {
   const client = await open(t);
   t.is((await client.query(1, 'SELECT 1')).last.kind, 'end');
   for (const id of [1, 2, 0, -1]) {
@@ -139,7 +140,7 @@ test('a query that is over is not cancelled any more, nor is the next one', asyn
   t.deepEqual((await client.query(2, 'SELECT 2')).rows, [[2]]);
 });
 
-test('a query that waits for others is cancelled, and its time counts', async (t) => {
+test('a queued query can be cancelled, and its queue time counts', async (t) => {
   const own = await startTestServer({ set: ['query.concurrency=1'] });
   t.teardown(() => own.stop());
   const [busy, waiting] = await Promise.all([open(t, own), open(t, own)]);

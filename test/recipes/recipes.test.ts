@@ -1,7 +1,7 @@
 /**
- * The recipes of docs/contributing.md: the places each of them names, held against the sources that
- * name its example. Those of a route and of a configuration key are followed as well, by
- * test/http/recipe.test.ts and test/config/recipe.test.ts.
+ * The recipes of docs/contributing.md: the files that each recipe names must match the source files
+ * that mention its example. The recipes for a route and for a configuration key are also carried
+ * out, by test/http/recipe.test.ts and test/config/recipe.test.ts.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ function recipe(name: string): Recipe {
   return { promised: Number(promised), example, places };
 }
 
-/** Files whose code names it, its tests apart. */
+/** Source files that mention it, without tests. */
 function namers(pattern: RegExp): string[] {
   return SOURCES.filter((file) => {
     const [code = ''] = readFileSync(join(ROOT, file), 'utf8').split('\n#[cfg(test)]\nmod test');
@@ -41,7 +41,7 @@ function namers(pattern: RegExp): string[] {
   });
 }
 
-/** What counts, and the most places that the recipe may have. */
+/** Each recipe with its search pattern, and the maximum number of files. */
 const RECIPES: readonly [name: string, most: number, named: (example: string) => RegExp][] = [
   ['a scalar function', 3, (name) => new RegExp(`"${name}"`)],
   ['an operator', 5, (name) => new RegExp(`\\b${name}(Node|Exec)\\b`)],
@@ -51,7 +51,7 @@ const RECIPES: readonly [name: string, most: number, named: (example: string) =>
 ];
 
 for (const [name, most, named] of RECIPES) {
-  test(`the recipe for ${name} names every place, and no more than ${most}`, (t) => {
+  test(`the recipe for ${name} names every file, at most ${most}`, (t) => {
     const { promised, example, places } = recipe(name);
     t.is(places.length, promised);
     t.true(promised <= most, `${promised} places`);
@@ -72,7 +72,7 @@ for (const [name, most, named] of RECIPES) {
   });
 }
 
-test('a new kind of node does not compile until it is said who runs it', (t) => {
+test('a new node kind does not compile until its executor is declared', (t) => {
   const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT);
   const changed = new Map<string, string>();

@@ -1,6 +1,6 @@
 /**
- * Everything a table can go through, by SQL over HTTP: what each statement answers, what queries
- * see afterwards, what a reader of the moment before still sees, and that a kill takes none of it.
+ * Every change of a table by SQL over HTTP: the response, later queries, readers of the previous
+ * snapshot, and durability after a kill.
  */
 import test from 'ava';
 
@@ -12,7 +12,7 @@ const ROWS = `INSERT INTO t VALUES ('2024-01-01T01', 'a', 1, '10'), ('2024-01-01
   ('2024-01-02T01', 'a', 3, null), ('2024-01-03T01', 'c', null, '40')`;
 const SHAPE = 'SELECT "column", type FROM table_columns(\'t\')';
 
-test('every change is answered, seen, and there after a kill', async (t) => {
+test('every change is acknowledged, visible, and survives a kill', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE k (s SYMBOL, n INT)');
     await run(server, "INSERT INTO k VALUES ('a', 100), ('c', 300)");
@@ -71,7 +71,7 @@ test('every change is answered, seen, and there after a kill', async (t) => {
   });
 });
 
-test('what cannot be is refused by name and changes nothing', async (t) => {
+test('invalid changes are refused by name and change nothing', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE flat (x INT)');
     const shape = await rows(server, SHAPE);
@@ -107,7 +107,7 @@ test('what cannot be is refused by name and changes nothing', async (t) => {
   });
 });
 
-test('updates and inserts at the same time lose nothing', async (t) => {
+test('concurrent updates and inserts lose nothing', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE n (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
     let updated = 0;
@@ -132,7 +132,7 @@ test('updates and inserts at the same time lose nothing', async (t) => {
   });
 });
 
-test('a slow reader sees the rows as they were', async (t) => {
+test('a slow reader sees the rows of its snapshot', async (t) => {
   await withServer(async (server) => {
     const count = 2_000_000;
     await run(

@@ -1,4 +1,4 @@
-/** DEFAULT, NOT NULL and RETURNING: by INSERT, import, UPDATE and ALTER TABLE, over a kill. */
+/** DEFAULT, NOT NULL and RETURNING: by INSERT, import, UPDATE and ALTER TABLE, across a kill. */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';
@@ -7,7 +7,7 @@ const TABLE = `CREATE TABLE t (ts TIMESTAMP DEFAULT '2024-01-05', s SYMBOL DEFAU
   i INT NOT NULL, v VARCHAR DEFAULT concat('a', 1 + 1), u UUID DEFAULT rnd_uuid4())
   TIMESTAMP(ts) PARTITION BY DAY`;
 
-test('rows get the defaults of what they leave out', async (t) => {
+test('omitted columns get their defaults', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     await run(server, 'INSERT INTO t (i) VALUES (1), (2)', 'INSERT INTO t (i, v) VALUES (3, null)');
@@ -39,7 +39,7 @@ test('rows get the defaults of what they leave out', async (t) => {
   });
 });
 
-test('what has to have a value is never without', async (t) => {
+test('NOT NULL columns never store null', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, 'INSERT INTO t (i) VALUES (1)');
     const missing = "column 'i' is NOT NULL";
@@ -71,7 +71,7 @@ test('what has to have a value is never without', async (t) => {
   });
 });
 
-test('an import treats a missing value like a bad one', async (t) => {
+test('an import treats a missing value like an invalid one', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE t (i INT NOT NULL, v VARCHAR NOT NULL, d DOUBLE)');
     const text = 'i,v,d\n1,a,1.5\n,b,2\nbad,c,3\n4,,4\n5,e,bad\n';
@@ -108,7 +108,7 @@ test('an import treats a missing value like a bad one', async (t) => {
   });
 });
 
-test('an import into a column that CSV cannot hold names it', async (t) => {
+test('an import into a column type that CSV cannot hold names the column', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE t (i INT, a BINARY)');
     const form = new FormData();
@@ -122,7 +122,7 @@ test('an import into a column that CSV cannot hold names it', async (t) => {
   });
 });
 
-test('an INSERT answers what it wrote', async (t) => {
+test('an INSERT returns its number of rows', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     const one = await exec(

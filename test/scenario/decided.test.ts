@@ -1,4 +1,4 @@
-/** What is answered otherwise than by the peer, on purpose: docs/dialect-differences.md. */
+/** Intentional differences from QuestDB: docs/dialect-differences.md. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
@@ -43,7 +43,7 @@ const CASES: readonly (readonly [sql: string, rows: Rows])[] = [
   ['SELECT DISTINCT count() c FROM l SAMPLE BY 1d', [[1]]],
 ];
 
-test('each decision is kept', async (t) => {
+test('each decision holds', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   const ask = async (sql: string): Promise<{ dataset?: Rows; error?: string; position?: number }> =>
     (await (await fetch(`${server.url}/exec?query=${encodeURIComponent(sql)}`)).json()) as {

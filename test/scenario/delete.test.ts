@@ -1,4 +1,7 @@
-/** DELETE over HTTP: which rows go, what stays after a kill, and what a slow reader still sees. */
+/**
+ * DELETE over HTTP: the deleted rows, the state after a kill, and the rows that a slow reader still
+ * sees.
+ */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';
@@ -9,7 +12,7 @@ const ROWS = `INSERT INTO t VALUES ('2024-01-01T01', 'a', 1, 'x'), ('2024-01-01T
   ('2024-01-02T01', 'a', 3, null), ('2024-01-03T01', 'c', null, 'z'),
   ('2024-01-03T02', 'd', 5, 'z')`;
 
-test('rows go by condition, by join and by sub-query, for good', async (t) => {
+test('rows are deleted by condition, by join and by sub-query, permanently', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE k (s SYMBOL)', "INSERT INTO k VALUES ('d')");
     const gone = async (text: string): Promise<number | undefined> =>
@@ -35,7 +38,7 @@ test('rows go by condition, by join and by sub-query, for good', async (t) => {
   });
 });
 
-test('rows of DEDUP tables and Parquet partitions go, and bring nothing back', async (t) => {
+test('rows of DEDUP tables and Parquet partitions are deleted, and stay deleted', async (t) => {
   await withServer(async (server) => {
     const key = "('2024-01-01T01', 'a', 9, 'again')";
     await run(server, `${TABLE} WAL DEDUP UPSERT KEYS(ts, s)`, ROWS, `INSERT INTO t VALUES ${key}`);
@@ -53,7 +56,7 @@ test('rows of DEDUP tables and Parquet partitions go, and bring nothing back', a
   });
 });
 
-test('inserts and deletions at the same time lose nothing else', async (t) => {
+test('concurrent inserts and deletes lose no other row', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE n (ts TIMESTAMP, i LONG) TIMESTAMP(ts) PARTITION BY HOUR');
     const insert = async (from: number): Promise<void> => {
@@ -79,7 +82,7 @@ test('inserts and deletions at the same time lose nothing else', async (t) => {
   });
 });
 
-test('what cannot go is refused by name', async (t) => {
+test('invalid deletes are refused by name', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     const refused: [string, string, number][] = [

@@ -1,6 +1,6 @@
 /**
- * Everyday statements that once failed or took for ever: nothing asked for, nothing found, names
- * that the server uses itself, sub-queries with many equal rows, arrays of parameters.
+ * Everyday statements that once failed or hung: LIMIT 0, empty results, the server's internal
+ * names, sub-queries with many duplicates, array parameters.
  */
 import test from 'ava';
 import type pg from 'pg';
@@ -42,7 +42,7 @@ async function connect(): Promise<pg.Client> {
   return client;
 }
 
-test('LIMIT of no rows answers with the columns, whatever it is about', async (t) => {
+test('LIMIT 0 returns the columns of any query', async (t) => {
   const sources = [
     'SELECT * FROM x_s',
     'SELECT k, sum(d) FROM x_s',
@@ -70,7 +70,7 @@ test('LIMIT of no rows answers with the columns, whatever it is about', async (t
   }
 });
 
-test('groups of nothing are nothing', async (t) => {
+test('grouping an empty input returns no group', async (t) => {
   const none = "(SELECT k, v, i, max(d) m FROM x_s WHERE v = 'nope' GROUP BY k, v, i)";
   for (const keys of ['k', 'v', 'i', 'k, v', 'v, i', 'k, i']) {
     t.deepEqual(await rows(server, `SELECT ${keys}, max(m) FROM ${none}`), [], keys);
@@ -80,7 +80,7 @@ test('groups of nothing are nothing', async (t) => {
   t.deepEqual(await rows(server, `SELECT t.k FROM x_s t WHERE t.d > ${correlated}`), []);
 });
 
-test("columns may be called as the server's own", async (t) => {
+test("columns may have the server's internal names", async (t) => {
   const sampled = 'SELECT ts, k, min(ts) a0 FROM x_s SAMPLE BY 1d ORDER BY a0, ts';
   t.is((await rows(server, `SELECT ts, max(a0) FROM (${sampled}) SAMPLE BY 1d`)).length, 3);
   const keyed = `SELECT k0, count() FROM (SELECT ts k0, k FROM x_s) TIMESTAMP(k0) SAMPLE BY 1d`;
@@ -105,7 +105,7 @@ test("columns may be called as the server's own", async (t) => {
   }
 });
 
-test('sub-queries and sets cost rows, not rows times repetitions', async (t) => {
+test('sub-queries and set operations cost rows, not rows times duplicates', async (t) => {
   const exists = (rows: string, test: string): string =>
     `SELECT count() FROM ${rows} a WHERE EXISTS (SELECT 1 FROM sj b WHERE ${test})`;
   const counts: Readonly<Record<string, number>> = {
@@ -133,7 +133,7 @@ test('sub-queries and sets cost rows, not rows times repetitions', async (t) => 
     'SELECT count() FROM (SELECT k FROM sj EXCEPT ALL SELECT k FROM sj)': 0,
   };
   for (const [query, count] of Object.entries(counts)) {
-    // Rows times repetitions are 10 billion.
+    // Rows times duplicates would be 10 billion.
     const headers = { 'Statement-Timeout': '20000' };
     const address = `${server.url}/exec?query=${encodeURIComponent(query)}`;
     const answer = (await (await fetch(address, { headers })).json()) as Answer;
@@ -141,7 +141,7 @@ test('sub-queries and sets cost rows, not rows times repetitions', async (t) => 
   }
 });
 
-test('a set operation and an outer key in LATERAL', async (t) => {
+test('a set operation and an outer key inside LATERAL', async (t) => {
   const set = (operator: string): string =>
     'SELECT o.k, l.d FROM ref o, LATERAL (SELECT a.d FROM x_s a WHERE a.k = o.k ' +
     `${operator} SELECT b.d FROM x_s b WHERE b.i = o.i) l ORDER BY 1, 2`;
@@ -162,7 +162,7 @@ test('a set operation and an outer key in LATERAL', async (t) => {
   ]);
 });
 
-test('the values of PIVOT come in the order of their query', async (t) => {
+test('PIVOT values keep the order of their query', async (t) => {
   const pivot = async (values: string): Promise<readonly string[] | undefined> => {
     const source = `(SELECT k, i, d FROM x_s) PIVOT (sum(d) FOR i IN (${values}) GROUP BY k)`;
     return (await exec(server, `SELECT * FROM ${source}`)).columns?.map(({ name }) => name);
@@ -173,13 +173,13 @@ test('the values of PIVOT come in the order of their query', async (t) => {
   t.deepEqual(await pivot('SELECT DISTINCT i FROM x_s'), ['k', '1', '2', '3']);
 });
 
-test('functions of an untyped null, of the least byte, of series without end', async (t) => {
+test('functions of an untyped null, of the smallest byte, and endless series', async (t) => {
   const shown = 'SELECT abs(null), typeOf(abs(null)), sign(null), abs(-128::byte)';
   t.deepEqual(await rows(server, shown), [[null, 'INT', null, 128]]);
   const refused = await exec(server, 'SELECT * FROM generate_series(0.0, 1.0, 1e-300)');
   t.regex(refused.error ?? '', /generate_series has no end/);
   t.regex((await exec(server, "SELECT * FROM long_sequence('z')")).error ?? '', /number expected/);
-  // Longer than what was made at once before, and then cut.
+  // Longer than the chunk that was once generated and then truncated.
   const count =
     "SELECT count() FROM generate_series('2024-01-01'::timestamp, " +
     "'2024-06-01'::timestamp, '1s')";
@@ -189,7 +189,7 @@ test('functions of an untyped null, of the least byte, of series without end', a
   ]);
 });
 
-test('a variable that reads itself has no value', async (t) => {
+test('a variable that refers to itself is refused', async (t) => {
   for (const query of [
     'DECLARE @x := @x SELECT @x',
     'DECLARE @x := @y, @y := @x SELECT @x',
@@ -201,7 +201,7 @@ test('a variable that reads itself has no value', async (t) => {
   t.deepEqual(await rows(server, 'DECLARE @x := 1, @y := @x + 1 SELECT @y'), [[2]]);
 });
 
-test('what grouping leaves nothing of is refused at its place', async (t) => {
+test('expressions that grouping removes are refused at their position', async (t) => {
   const refused: Readonly<Record<string, string>> = {
     'SELECT (10-i) z, sum(d) FROM x_s GROUP BY z ORDER BY i': 'column must appear in GROUP BY',
     'SELECT i FROM x_s ORDER BY sum(i)': 'aggregate functions are not allowed here',
@@ -230,7 +230,7 @@ test('what grouping leaves nothing of is refused at its place', async (t) => {
   }
 });
 
-test('the database and public may stand before a table, nothing else may', async (t) => {
+test('a table may be qualified by the database and by public, and by nothing else', async (t) => {
   for (const name of ['public.ref', 'qdb.public.ref', '"qdb"."public"."ref"', 'PUBLIC.ref']) {
     t.is((await rows(server, `SELECT * FROM ${name}`)).length, 2, name);
   }
@@ -255,7 +255,7 @@ test('the database and public may stand before a table, nothing else may', async
   }
 });
 
-test('the bits of a geohash are read as they are written', async (t) => {
+test('geohash bits are read as written', async (t) => {
   for (const bits of ['1010101', '0000000', '0110011']) {
     const shown = await rows(server, `SELECT '${bits}'::geohash(7b)::varchar`);
     t.deepEqual(shown, [[bits]]);
@@ -287,12 +287,12 @@ const LISTS: readonly (readonly [string, readonly unknown[], Rows])[] = [
   ['SELECT count() FROM x_s WHERE ts IN ($1, $2)', ['2024-03-30T10:00', '2024-03-31'], [['1']]],
 ];
 
-test('IN with a parameter takes a list, of timestamps an interval', async (t) => {
+test('IN with a parameter accepts a list, or an interval for timestamps', async (t) => {
   const client = await connect();
   for (const [index, [text, values, expected]] of LISTS.entries()) {
     const query = { text, values: [...values], rowMode: 'array' as const };
     t.deepEqual((await client.query(query)).rows, expected, `${text} ${JSON.stringify(values)}`);
-    // The second time of a named statement has the plan of the first.
+    // The second execution of a named statement uses the plan of the first.
     const name = `s${index}`;
     for (let turn = 1; turn <= 2; turn += 1) {
       const named = await client.query({ ...query, name, values: [...values] });
@@ -302,7 +302,7 @@ test('IN with a parameter takes a list, of timestamps an interval', async (t) =>
   await client.end();
 });
 
-test('INSERT takes parameters inside expressions', async (t) => {
+test('INSERT accepts parameters inside expressions', async (t) => {
   await run(
     server,
     'CREATE TABLE b3 (ts TIMESTAMP, k SYMBOL, v VARCHAR, i INT, d DOUBLE, ' +
@@ -392,14 +392,14 @@ test('SAMPLE BY over plain joins', async (t) => {
   t.not((await exec(server, sorted)).error, undefined);
 });
 
-test('ON (column) joins table after table', async (t) => {
+test('ON (column) joins one table after another', async (t) => {
   const plain = 'SELECT count() FROM x_s a JOIN x_s b ON (k) JOIN x_s c ON (k)';
   t.deepEqual(await rows(server, plain), [[16]]);
   const asof = 'SELECT count() FROM x_s a ASOF JOIN x_s b ON (k) ASOF JOIN x_s c ON (k)';
   t.deepEqual(await rows(server, asof), [[4]]);
 });
 
-test('words of the grammar name columns where no keyword can stand', async (t) => {
+test('grammar words name columns where no keyword can follow', async (t) => {
   const words = ['latest', 'left', 'right', 'group', 'inner', 'cross', 'asof', 'splice', 'natural'];
   const all = [...words, 'else', 'then', 'when', 'ilike'];
   await run(server, `CREATE TABLE words (${all.map((word) => `${word} INT`).join(', ')})`);
@@ -421,15 +421,15 @@ test('words of the grammar name columns where no keyword can stand', async (t) =
   t.deepEqual(await rows(server, "SELECT left('abc', 1), right('abc', 1)"), [['a', 'c']]);
 });
 
-test('NaN is the null of doubles, no text is the null of what it is cast to', async (t) => {
+test('NaN is the null of doubles, the empty string casts to null', async (t) => {
   t.deepEqual(await rows(server, 'SELECT NaN, count() FROM x_s WHERE d = NaN'), [[null, 0]]);
   t.deepEqual(await rows(server, 'SELECT count() FROM x_s WHERE d != NaN'), [[4]]);
   t.deepEqual(await rows(server, "SELECT cast('' AS uuid), cast('' AS ipv4)"), [[null, null]]);
 });
 
-test('what pools and migrations ask of advisory locks and the catalog is answered', async (t) => {
+test('advisory locks and catalog queries of pools and migrations are answered', async (t) => {
   const client = await connect();
-  // asyncpg, at each release of a connection.
+  // asyncpg sends this whenever a connection is released.
   await client.query('SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;');
   const asked =
     'SELECT pg_try_advisory_lock(42) a, pg_advisory_lock(1, 2) b, pg_advisory_unlock(42) c, ' +

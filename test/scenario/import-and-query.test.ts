@@ -1,7 +1,7 @@
 /**
- * The whole path on real input: 2 M trades and 2 M quotes of the benchmark kit go in through
- * `/imp`, come out through SAMPLE BY, ASOF JOIN, `/exp` and `read_parquet`, survive kill -9
- * during a second import, and are read once more through psycopg.
+ * End to end on real input: 2 M trades and 2 M quotes of the benchmark kit are imported through
+ * `/imp` and queried with SAMPLE BY, ASOF JOIN, `/exp` and `read_parquet`. They survive kill -9
+ * during a second import, and are read again through psycopg.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,7 +32,7 @@ async function python(script: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** The kit's files, made once and kept in the cache; `undefined` without its Python packages. */
+/** The kit's files, generated once and cached; `undefined` without its Python packages. */
 async function generateData(): Promise<string | undefined> {
   const folder = join(data, 'small');
   const isThere = await stat(join(folder, 'meta.json')).catch(() => undefined);
@@ -89,7 +89,7 @@ async function exportAndReadBack(t: ExecutionContext, server: TestServer): Promi
   const stored = await exec(server, `select ${bounds} from trades`);
   const read = await exec(server, `select ${bounds} from read_parquet('trades.parquet')`);
   t.deepEqual(read.dataset, stored.dataset);
-  // Two workers add in another order than one: the sums differ in the last digits.
+  // Two workers add in a different order than one, so the sums differ in the last digits.
   const sum = 'select sum(price) + sum(amount) s from';
   const difference =
     Number(await value(server, `${sum} read_parquet('trades.parquet')`)) -
@@ -103,7 +103,7 @@ async function exportAndReadBack(t: ExecutionContext, server: TestServer): Promi
   );
 }
 
-/** Starts an upload, waits until half of it was sent, then ends the server without warning. */
+/** Starts an upload, waits until half of it was sent, then kills the server. */
 async function killDuringImport(server: TestServer, path: string): Promise<void> {
   const { size } = await stat(path);
   const url = `${server.url}/imp?name=trades&timestamp=ts&partitionBy=DAY&fmt=json`;
@@ -126,7 +126,7 @@ async function throughPsycopg(server: TestServer, sql: string): Promise<unknown>
   return JSON.parse(await python(['-c', script, sql]));
 }
 
-test('2 M trades go in, are queried, exported and survive a kill', async (t) => {
+test('2 M trades are imported, queried, exported and survive a kill', async (t) => {
   t.timeout(600_000);
   const folder = await generateData();
   if (folder === undefined) {
@@ -184,7 +184,7 @@ test('2 M trades go in, are queried, exported and survive a kill', async (t) => 
   t.deepEqual(await throughPsycopg(server, counted), overHttp);
 });
 
-test('an import cut off at any byte leaves nothing', async (t) => {
+test('an import aborted at any byte leaves no rows', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const file = join(server.root, 'cut.csv');

@@ -1,4 +1,4 @@
-/** RETURNING of UPDATE and DELETE: what rows were after and before, over HTTP and the wire. */
+/** RETURNING of UPDATE and DELETE: the rows after and before, over HTTP and the wire protocol. */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';
@@ -8,7 +8,7 @@ const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, i INT, v VARCHAR)
 const ROWS = `INSERT INTO t VALUES ('2024-01-01T01', 'a', 1, 'x'), ('2024-01-01T02', 'b', 2, 'y'),
   ('2024-01-02T01', 'a', 3, null), ('2024-01-03T01', 'c', null, 'z')`;
 
-test('UPDATE answers rows with their new cells, DELETE those that are gone', async (t) => {
+test('UPDATE returns the new rows, DELETE the deleted rows', async (t) => {
   await withServer(async (server) => {
     await run(
       server,
@@ -53,7 +53,7 @@ test('UPDATE answers rows with their new cells, DELETE those that are gone', asy
   });
 });
 
-test('values that are drawn are the ones that are written', async (t) => {
+test('random values that are returned are the values that are stored', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE n AS (SELECT x, 0.0 d FROM long_sequence(20000))');
     const drawn = await rows(server, 'UPDATE n SET d = rnd_double() RETURNING x, d');
@@ -64,7 +64,7 @@ test('values that are drawn are the ones that are written', async (t) => {
   });
 });
 
-test('what RETURNING cannot answer is refused before anything changes', async (t) => {
+test('an invalid RETURNING is refused before anything changes', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     for (const [text, message] of [

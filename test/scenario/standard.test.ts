@@ -1,4 +1,4 @@
-/** Standard SQL that drivers and tools send, where the server answers of itself. */
+/** Standard SQL of drivers and tools that the server answers itself. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -62,7 +62,7 @@ answers('what tools of PostgreSQL ask beside rows', [
     ],
   ],
   ['SELECT n FROM (SELECT ARRAY[7.0, 8.0] v) CROSS JOIN generate_subscripts(v, 1) n', [[1], [2]]],
-  // A sub-query in ON of an outer join that reads no side, beside columns of both.
+  // A sub-query in ON of an outer join that reads neither side, beside columns of both.
   [
     'SELECT a.i, b.i FROM t a LEFT JOIN t b ON a.i + b.i = (SELECT max(i) FROM t) ORDER BY 1, 2',
     [
@@ -84,7 +84,7 @@ answers('what tools of PostgreSQL ask beside rows', [
   ],
 ]);
 
-test('a function that tools of PostgreSQL ask for names its column', async (t) => {
+test('functions that PostgreSQL tools call name their columns', async (t) => {
   const { columns } = await exec(
     server,
     'SELECT version(), pg_catalog.now(), now(), count() FROM t',
@@ -95,7 +95,7 @@ test('a function that tools of PostgreSQL ask for names its column', async (t) =
   );
 });
 
-test('an endless recursion ends with its time', async (t) => {
+test('an endless recursion ends at its timeout', async (t) => {
   const sql =
     'WITH RECURSIVE n AS (SELECT 1 i UNION ALL SELECT i + 0 FROM n) SELECT count() FROM n';
   const answer = await fetch(`${server.url}/exec?query=${encodeURIComponent(sql)}`, {

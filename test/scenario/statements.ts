@@ -1,4 +1,4 @@
-/** A server of its own, and statements for it over HTTP. */
+/** A server for a scenario, and statements over HTTP. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ export async function run(server: TestServer, ...statements: readonly string[]):
   return last;
 }
 
-/** Kills the server without a word and starts another on the same root. */
+/** Kills the server and starts another on the same root directory. */
 export async function restart(server: TestServer): Promise<TestServer> {
   server.process.kill('SIGKILL');
   await once(server.process, 'exit');

@@ -1,4 +1,4 @@
-/** SET TYPE: as in QuestDB, a table calls itself something else from the next start on. */
+/** SET TYPE: as in QuestDB, a table reports the new type after the next start. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';

@@ -1,4 +1,4 @@
-/** Views over HTTP: what they show, what makes them invalid and valid again, what they refuse. */
+/** Views over HTTP: their rows, how they become invalid and valid again, and refused statements. */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';
@@ -37,7 +37,7 @@ test('a view follows its tables, over renames and a kill', async (t) => {
   });
 });
 
-test('a view is invalid without what it was made over, whatever has the name then', async (t) => {
+test('a view is invalid without its original table, even if another has its name', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(
@@ -76,7 +76,7 @@ test('a view is invalid without what it was made over, whatever has the name the
   });
 });
 
-test('an import that overwrites a table keeps its views', async (t) => {
+test('an overwriting import keeps the views of the table', async (t) => {
   await withServer(async (server) => {
     const load = async (csv: string): Promise<void> => {
       const form = new FormData();
@@ -101,7 +101,7 @@ test('an import that overwrites a table keeps its views', async (t) => {
   });
 });
 
-test('what a reader may override is what the view says', async (t) => {
+test('a reader may override only variables that the view declares overridable', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     const declared = "DECLARE OVERRIDABLE @m := 1, @n := 9, OVERRIDABLE @d := '2024-01'";
@@ -122,7 +122,7 @@ test('what a reader may override is what the view says', async (t) => {
   });
 });
 
-test('a view is read only, has a name of its own, and never stands on itself', async (t) => {
+test('a view is read-only, has a unique name, and never reads itself', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, 'CREATE VIEW v AS (SELECT x FROM t)');
     await run(server, 'CREATE VIEW w AS (SELECT x FROM v)');
@@ -153,7 +153,7 @@ test('a view is read only, has a name of its own, and never stands on itself', a
   });
 });
 
-test('what has no effect says so', async (t) => {
+test('statements without effect return a notice', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     const { notice } = await run(server, 'ALTER TABLE t SUSPEND WAL');
@@ -164,7 +164,7 @@ test('what has no effect says so', async (t) => {
   });
 });
 
-test('a query is cancelled by another, by statement and by function', async (t) => {
+test('a query is cancelled from a second connection, by statement and by function', async (t) => {
   await withServer(async (server) => {
     const heavy = 'SELECT count() FROM long_sequence(300000) a cross join long_sequence(300000) b';
     for (const cancel of ['SELECT cancel_query($)', 'CANCEL QUERY $']) {

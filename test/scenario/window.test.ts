@@ -1,6 +1,6 @@
 /**
- * Window functions over random rows (nulls, equal times, few and many partitions) against their
- * definition. The seed is printed; `SEED=n` repeats a run.
+ * Window functions over random rows (nulls, equal times, few and many partitions), compared with
+ * their definition. The seed is printed; `SEED=n` repeats a run.
  */
 import test from 'ava';
 
@@ -26,7 +26,7 @@ function random(seed: number): () => number {
 
 const KEYS = ['a', 'b', 'c', null] as const;
 
-/** Rows in the order of time; with `ties` several may have the same. */
+/** Rows in time order; with `ties` several may have the same time. */
 function randomRows(next: () => number, count: number, ties: boolean): Row[] {
   let second = 0;
   return Array.from({ length: count }, () => {
@@ -37,17 +37,20 @@ function randomRows(next: () => number, count: number, ties: boolean): Row[] {
 }
 
 /**
- * A frame as SQL, and whether a row `rows` and `seconds` before the current one is in it; both are
- * negative behind it.
+ * A frame in SQL, and whether it contains a row at a distance of `rows` and `seconds` from the
+ * current row; negative for following rows.
  */
 interface FrameCase {
   readonly sql: string;
   readonly holds: (rows: number, seconds: number) => boolean;
-  /** Rows on both sides and not the current one: refused for what cannot be put together. */
+  /**
+   * Contains rows on both sides but not the current row: refused for aggregates that cannot be
+   * combined.
+   */
   readonly around?: true;
-  /** Ends amid the rows of one instant: refused for what DataFusion runs alone. */
+  /** Ends between rows of equal time: refused for functions that only DataFusion runs. */
   readonly amid?: true;
-  /** Goes on behind the row: DataFusion runs it, to which rows of one instant have no order. */
+  /** Extends beyond the current row: run by DataFusion, which does not order rows of equal time. */
   readonly ahead?: true;
 }
 
@@ -83,7 +86,7 @@ function frames(next: () => number): FrameCase[] {
   ];
 }
 
-/** Frames that go on behind the row. */
+/** Frames that extend beyond the current row. */
 function framesAhead(far: number, near: number): FrameCase[] {
   return [
     {
@@ -122,7 +125,7 @@ const present = (values: readonly Cell[]): number[] => values.filter((value) => 
 const sum = (values: readonly Cell[]): Cell =>
   present(values).length === 0 ? null : present(values).reduce((total, value) => total + value, 0);
 
-/** The mean of the squares of the distances from the mean, and how many there are. */
+/** The mean square distance from the mean, and the number of values. */
 function spread(values: readonly Cell[]): readonly [number, number] {
   const known = present(values);
   const mean = known.reduce((total, value) => total + value, 0) / known.length;
@@ -130,7 +133,7 @@ function spread(values: readonly Cell[]): readonly [number, number] {
   return [squares, known.length];
 }
 
-/** Functions that do without some frames. */
+/** Functions that do not support some frames. */
 const FOLDED: ReadonlySet<string> = new Set([
   'count(DISTINCT v)',
   'var_pop(v)',
@@ -139,7 +142,7 @@ const FOLDED: ReadonlySet<string> = new Set([
   'corr(v, -v)',
 ]);
 
-/** By SQL: what a function makes of its frame's values. */
+/** By SQL: the result of a function for the values of its frame. */
 const FUNCTIONS: Readonly<Record<string, (frame: readonly Cell[]) => Cell>> = {
   'sum(v)': sum,
   'avg(v)': (frame) => {
@@ -171,7 +174,7 @@ const FUNCTIONS: Readonly<Record<string, (frame: readonly Cell[]) => Cell>> = {
   'last_value(v) IGNORE NULLS': (frame) => present(frame).at(-1) ?? null,
 };
 
-/** By SQL: functions of the rows before, the row itself (last) and the rows behind. */
+/** By SQL: functions of the rows up to the current one (last) and the following rows. */
 const PLACES: Readonly<Record<string, (before: readonly Row[], after: readonly Row[]) => Cell>> = {
   'row_number()': (before) => before.length,
   'rank()': (before) => before.findIndex((row) => row.second === before.at(-1)?.second) + 1,
@@ -184,7 +187,7 @@ const PLACES: Readonly<Record<string, (before: readonly Row[], after: readonly R
   'lead(v, 3)': (_, after) => after[2]?.value ?? null,
 };
 
-/** Rows of the same partition up to each row, and behind it. */
+/** For each row, the rows of its partition up to it, and those after it. */
 function neighbours(rows: readonly Row[], at: number, keyed: boolean): readonly [Row[], Row[]] {
   const own = (row: Row): boolean => !keyed || row.key === rows[at]?.key;
   return [rows.slice(0, at + 1).filter(own), rows.slice(at + 1).filter(own)];
@@ -238,7 +241,7 @@ async function fill(server: TestServer, table: string, rows: readonly Row[]): Pr
 const close = (one: Cell, other: Cell): boolean =>
   one === other || (one !== null && other !== null && Math.abs(one - other) < 1e-9);
 
-test('window functions agree with their definition', async (t) => {
+test('window functions match their definition', async (t) => {
   const seed = suiteSeed();
   const next = random(seed);
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });

@@ -1,4 +1,6 @@
-/** Tables that change while they are read and written: no client has to prepare anything again. */
+/**
+ * Tables that change while they are read and written: no client has to prepare a statement again.
+ */
 import { existsSync } from 'node:fs';
 
 import test from 'ava';
@@ -13,7 +15,7 @@ const real = addon ? test.serial : test.serial.skip;
 
 const RUN_MS = 4_000;
 
-/** Repeats `step` until the time is up; what it refused, by message. */
+/** Repeats `step` until the time is up; returns the number of refusals by message. */
 async function repeated(
   end: number,
   step: (turn: number) => Promise<string | undefined>,

@@ -1,4 +1,7 @@
-/** What a statement is, is read from its tree: blanks, comments and aliases change nothing. */
+/**
+ * The kind of a statement is determined from its syntax tree: whitespace, comments and aliases
+ * change nothing.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,7 +46,7 @@ async function connect(): Promise<pg.Client> {
   return client;
 }
 
-/** Runs over a connection of its own. */
+/** Runs over a separate connection. */
 async function connected<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await connect();
   try {
@@ -70,7 +73,7 @@ for (const [text, name] of RELOADS) {
     t.deepEqual(dataset, [[true]]);
     await connected(async (client) => {
       t.deepEqual((await client.query<object>(text)).rows, [{ [name]: true }]);
-      // Prepared once, called at each execution.
+      // Prepared once, but evaluated at each execution.
       for (let round = 0; round < 2; round += 1) {
         t.deepEqual((await client.query<object>({ name: 'r', text })).rows, [{ [name]: true }]);
       }
@@ -78,7 +81,7 @@ for (const [text, name] of RELOADS) {
   });
 }
 
-test('the number of the connection may stand wherever a value may', async (t) => {
+test('pg_backend_pid() may be used wherever a value may', async (t) => {
   await connected(async (client) => {
     const first = async (text: string, values: unknown[] = []): Promise<object | undefined> =>
       (await client.query<object>(text, values)).rows[0];
@@ -111,7 +114,7 @@ test('the number of the connection may stand wherever a value may', async (t) =>
   t.deepEqual(dataset, [[0, 1]], 'HTTP has no connection of its own');
 });
 
-test('a connection is ended by its number, given as a parameter', async (t) => {
+test('a connection is terminated by its pid, given as a parameter', async (t) => {
   const victim = await connect();
   const ended = new Promise((resolve) => victim.once('error', resolve));
   const { rows } = await victim.query<{ n: number }>('SELECT pg_backend_pid() n');
@@ -141,7 +144,7 @@ const REFUSED: readonly (readonly [string, RegExp, number])[] = [
 ];
 
 for (const [text, message, position] of REFUSED) {
-  test(`is refused and not false: ${text}`, async (t) => {
+  test(`is refused instead of returning false: ${text}`, async (t) => {
     const answer = await exec(text);
     t.regex(answer.error ?? '', message);
     t.is(answer.position, position);
@@ -152,12 +155,12 @@ for (const [text, message, position] of REFUSED) {
   });
 }
 
-test('a query of pg_stat_activity is cancelled by its number, as ever', async (t) => {
+test('a query in pg_stat_activity is cancelled by its pid', async (t) => {
   const text = 'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = -1';
   t.deepEqual((await exec(text)).dataset, []);
 });
 
-test('statements of a connection are read with their comments', async (t) => {
+test('session statements may contain comments', async (t) => {
   await connected(async (client) => {
     const rows = async (text: string): Promise<unknown[]> =>
       (await client.query<object>(text)).rows;
@@ -188,7 +191,7 @@ test('statements of a connection are read with their comments', async (t) => {
   });
 });
 
-test('over HTTP they have no effect, or say what they need', async (t) => {
+test('over HTTP session statements have no effect, or report their requirement', async (t) => {
   for (const text of ['BEGIN', 'COMMIT -- x', 'SET/**/a = 1', 'SAVEPOINT a', 'DISCARD ALL']) {
     t.like(await exec(text), { ddl: 'OK' }, text);
   }

@@ -1,4 +1,4 @@
-/** Passwords and tokens are hidden however they are written: every way, made from parts. */
+/** Passwords and tokens are hidden in every syntax, generated from combinations. */
 import test from 'ava';
 
 import { withoutSecrets } from '../../ts/session/index.js';
@@ -7,7 +7,7 @@ import { parse } from '../../ts/sql/index.js';
 const CANARY = 'CANARYpw4';
 const TOKEN = 'tdm_CANARYCANARYCANARY0123456789';
 
-/** How a password can be quoted. */
+/** Quotings of a password. */
 const QUOTINGS = [
   `'${CANARY}'`,
   `"${CANARY}"`,
@@ -22,7 +22,7 @@ const QUOTINGS = [
   `'\n${CANARY}'`,
   `"${CANARY}.dotted"`,
 ];
-/** What the parser does not read: hidden all the more. */
+/** Syntax that the parser refuses, which must be hidden nevertheless. */
 const UNREAD = [
   `E'${CANARY}'`,
   `e'\\x43${CANARY}'`,
@@ -47,7 +47,7 @@ const FORMS: ((password: string, gap: string) => string)[] = [
   (password, gap) => `create service account s4 with password${gap}${password}`,
   (password, gap) => `${gap}ALTER${gap}SERVICE ACCOUNT s4 WITH${gap}PASSWORD${gap}${password};`,
 ];
-/** What a reader of a statement may take from it. */
+/** All combinations of forms, gaps and quotings. */
 const GENERATED = FORMS.flatMap((form) =>
   GAPS.flatMap((gap) => [...QUOTINGS, ...UNREAD].map((password) => form(password, gap))),
 );
@@ -58,7 +58,7 @@ test(`${GENERATED.length} ways to write a password`, (t) => {
   }
 });
 
-test('what is read as a password is hidden and nothing else', (t) => {
+test('a password is hidden, and nothing else', (t) => {
   for (const quoting of QUOTINGS) {
     const text = `create user s4 with password ${quoting}`;
     t.is(withoutSecrets(text), "create user s4 with password '****'", quoting);
@@ -71,7 +71,7 @@ test('what is read as a password is hidden and nothing else', (t) => {
   t.is(withoutSecrets(made), made);
 });
 
-test('tokens are hidden wherever they stand', (t) => {
+test('tokens are hidden in every position', (t) => {
   for (const text of [
     `alter user u drop token type rest '${TOKEN}'`,
     `alter user u drop token type rest "${TOKEN}"`,

@@ -22,7 +22,7 @@ test('every error code has a status, an SQLSTATE and a level', (t) => {
   }
 });
 
-test('a text is parsed once', (t) => {
+test('a statement is parsed once', (t) => {
   let parsed = 0;
   const cache = new StatementCache((text) => {
     parsed += 1;
@@ -32,7 +32,7 @@ test('a text is parsed once', (t) => {
   t.is(parsed, 1);
 });
 
-test('rights are asked for at prepare and at every execution', async (t) => {
+test('rights are checked at prepare and at every execution', async (t) => {
   const database = fakeDatabase();
   let allowed = true;
   const host = new SessionHost({
@@ -66,7 +66,7 @@ test('rights are asked for at prepare and at every execution', async (t) => {
   t.is(database.journal.executed.length, 1);
 });
 
-test('a moved catalog is prepared again once', async (t) => {
+test('a statement is prepared again once when the catalog changed', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const statement = await host.open({ name: 'u', readOnly: false }).prepare('replan');
@@ -74,7 +74,7 @@ test('a moved catalog is prepared again once', async (t) => {
   t.deepEqual(database.journal.prepared, ['replan', 'replan']);
 });
 
-test('a statement that is bound again has what is left of its time', async (t) => {
+test('a statement that is bound again keeps its remaining time', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const session = host.open({ name: 'u', readOnly: false });
@@ -86,7 +86,7 @@ test('a statement that is bound again has what is left of its time', async (t) =
   t.true((again?.elapsedMs ?? 0) >= 300);
 });
 
-test('a catalog that moves each time ends the statement', async (t) => {
+test('a catalog that changes each time fails the statement', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const statement = await host.open({ name: 'u', readOnly: false }).prepare('replan always');
@@ -94,7 +94,7 @@ test('a catalog that moves each time ends the statement', async (t) => {
   t.is(database.journal.prepared.length, 64);
 });
 
-test('a query that comes again is bound once per user, until its tables change', async (t) => {
+test('a repeated query is bound once per user, until its tables change', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const run = async (name: string, text: string): Promise<void> => {
@@ -116,11 +116,11 @@ test('a query that comes again is bound once per user, until its tables change',
   await run('u', 'insert 1');
   t.is(database.journal.prepared.length, 5);
   t.is(database.journal.executed.length, 7);
-  // What is not shared is let go: the two inserts.
+  // The two inserts are closed, because they are not shared.
   t.is(database.journal.closed, 2);
 });
 
-test('time limits: a default, and a bound for what clients ask', (t) => {
+test('time limits: a default, and a maximum for requested ones', (t) => {
   const host = new SessionHost({
     database: fakeDatabase(),
     parse: fakeParse,
@@ -132,14 +132,14 @@ test('time limits: a default, and a bound for what clients ask', (t) => {
   t.is(host.timeoutMs(5000), 100);
 });
 
-test('a closed statement says so', async (t) => {
+test('a closed statement is refused', async (t) => {
   const host = new SessionHost({ database: fakeDatabase(), parse: fakeParse });
   const statement = await host.open({ name: 'u', readOnly: false }).prepare('rows 1');
   statement.close();
   t.throws(() => statement.description, { message: /closed/ });
 });
 
-test('a defect shows an id and keeps its cause for the log', (t) => {
+test('an internal error shows an id and logs its cause', (t) => {
   const cause = new TypeError('secret detail');
   const error = asDatabaseError(cause);
   t.is(error.code, 'Internal');

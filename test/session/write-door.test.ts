@@ -1,4 +1,4 @@
-/** What every protocol does around rows from outside, as a guard sees it. */
+/** Steps of every protocol around external rows, as a guard sees them. */
 import test from 'ava';
 
 import { DatabaseError, type Guard, WriteDoor } from '../../ts/session/index.js';
@@ -27,7 +27,7 @@ function watching(denied = false): { guard: Guard; seen: string[] } {
   return { guard: guard as Guard, seen };
 }
 
-test('rights, owner and audit go through the door', async (t) => {
+test('the write authorizer checks rights, owner and audit', async (t) => {
   const { guard, seen } = watching();
   const door = new WriteDoor(guard, { principal: { name: 'u', readOnly: false }, owner: 'o' });
   door.authorise(CREATES);
@@ -45,7 +45,7 @@ test('rights, owner and audit go through the door', async (t) => {
   ]);
 });
 
-test('whoever may not write is refused, and read-only before rights are asked for', (t) => {
+test('unauthorized writes are refused, and read-only is checked before rights', (t) => {
   const { guard } = watching(true);
   const refused = (readOnly: boolean): unknown =>
     t.throws(() => {
@@ -55,7 +55,7 @@ test('whoever may not write is refused, and read-only before rights are asked fo
   t.like(refused(true), { code: 'ReadOnly' });
 });
 
-test('without a guard everybody writes, but not where nobody may', async (t) => {
+test('without a guard all users may write, except on a read-only server', async (t) => {
   const door = (readOnly: boolean): WriteDoor =>
     new WriteDoor(undefined, { principal: { name: 'u', readOnly } });
   door(false).authorise(CREATES);

@@ -1,9 +1,9 @@
-/** Who is waited for awake, and for how long: on a clock of the test's own. */
+/** Which clients are busy-polled, and for how long, on a simulated clock. */
 import test from 'ava';
 
 import { BusyPoll, SOON_MS } from '../../ts/sockets/busy-poll.js';
 
-/** An event loop whose time the test sets, and which turns when the test says so. */
+/** An event loop with a simulated clock, which iterates on request. */
 class TestLoop {
   time = 0;
   turns = 0;
@@ -15,7 +15,10 @@ class TestLoop {
     this.waiting = turn;
   };
 
-  /** Turns until no poll wants to stay awake, `stepMs` for each turn; how many there were. */
+  /**
+   * Iterates until no poll wants to continue, `stepMs` per iteration; returns the number of
+   * iterations.
+   */
   run(stepMs: number): number {
     let turns = 0;
     for (let turn = this.waiting; turn !== null && turns < 1_000; turn = this.waiting) {
@@ -28,7 +31,7 @@ class TestLoop {
   }
 }
 
-test('a client that asks again at once is waited for awake, for a moment', (t) => {
+test('the event loop busy-polls briefly for a client that sends again immediately', (t) => {
   const loop = new TestLoop();
   const pace = new BusyPoll(loop).paceOf({});
   pace.asked();
@@ -43,7 +46,7 @@ test('a client that asks again at once is waited for awake, for a moment', (t) =
   t.is(loop.waiting, null, 'and sleeps again');
 });
 
-test('a client that is slow is not waited for, until it is quick again', (t) => {
+test('there is no busy polling for a slow client, until it is quick again', (t) => {
   const loop = new TestLoop();
   const pace = new BusyPoll(loop).paceOf({});
   pace.asked();
@@ -65,7 +68,7 @@ test('a client that is slow is not waited for, until it is quick again', (t) => 
   }
 });
 
-test('all connections share the turns, each has its own pace', (t) => {
+test('connections share the poll slots, and each has its own pace', (t) => {
   const loop = new TestLoop();
   const poll = new BusyPoll(loop);
   const socket = {};

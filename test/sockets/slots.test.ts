@@ -1,4 +1,7 @@
-/** Who may stay, who makes room, and how each connection ends: real sockets, no protocol. */
+/**
+ * Connection slots: which connections stay, which yield, and how each ends; real sockets without a
+ * protocol.
+ */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net';
 
@@ -16,7 +19,7 @@ interface Place {
   readonly client: () => Promise<Socket>;
 }
 
-/** `accepted` is what a protocol would do with a connection. */
+/** `accepted` simulates a protocol's handling of a connection. */
 async function place(
   t: ExecutionContext,
   limits: Partial<SlotLimits> = {},
@@ -42,7 +45,7 @@ async function place(
   });
   const client = async (): Promise<Socket> => {
     const before = taken.length;
-    // It does not close its end because the other side did.
+    // The client does not close its end when the server does.
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).resume();
     await once(socket, 'connect');
@@ -52,7 +55,7 @@ async function place(
   return { slots, taken, client };
 }
 
-/** Every way in which a protocol, or a client, ends a connection without closing it. */
+/** All ways in which a protocol or a client ends a connection without closing it. */
 const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> = {
   end: (socket) => socket.end(),
   'end with last words': (socket) => socket.end('go away'),
@@ -71,7 +74,7 @@ const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> =
 };
 
 for (const [name, end] of Object.entries(ENDS)) {
-  test(`a client that was asked to leave is gone: ${name}`, async (t) => {
+  test(`a client that was asked to disconnect is gone: ${name}`, async (t) => {
     let served: Socket | undefined;
     const { slots, client } = await place(t, {}, (socket) => {
       served = socket;
@@ -86,7 +89,7 @@ for (const [name, end] of Object.entries(ENDS)) {
   });
 }
 
-test('whoever takes nothing is gone at the limit', async (t) => {
+test('a client that reads nothing is closed at the limit', async (t) => {
   let served: Socket | undefined;
   const { slots, client } = await place(t, { stallMs: 500 }, (socket, slot) => {
     served = socket;
@@ -100,7 +103,7 @@ test('whoever takes nothing is gone at the limit', async (t) => {
   asking.destroy();
 });
 
-test('silent connections make room for whoever comes, and members stay', async (t) => {
+test('idle unauthenticated connections yield to new ones, members stay', async (t) => {
   const displaced: Slot[] = [];
   const { slots, taken, client } = await place(t, {}, (_socket, slot) => {
     const displace = slot.displace;
@@ -124,7 +127,7 @@ test('silent connections make room for whoever comes, and members stay', async (
   t.true(members.every((socket) => !socket.destroyed));
 });
 
-test('a part of the connections is for those who have logged in', async (t) => {
+test('a fraction of the connections is reserved for members', async (t) => {
   const { slots, client } = await place(t, { all: 100, withoutLogin: 4 });
   for (let round = 0; round < 12; round += 1) {
     await client();
@@ -137,7 +140,7 @@ test('a part of the connections is for those who have logged in', async (t) => {
   t.is(slots.size, 12, 'one that idles goes for each that comes');
 });
 
-test('where all are lively, those without a login have their part and no more', async (t) => {
+test('when all are active, unauthenticated connections keep to their fraction', async (t) => {
   const { taken, client } = await place(t, { all: 4, withoutLogin: 2 });
   const lively = async (): Promise<Slot | undefined> => {
     (await client()).write('x');
@@ -152,7 +155,7 @@ test('where all are lively, those without a login have their part and no more', 
   t.is((await lively())?.refusal, 'too many connections [limit=4]');
 });
 
-test('whoever is being answered is not closed for another', async (t) => {
+test('a connection is not closed for another one during its response', async (t) => {
   let finish = (): void => undefined;
   const work = new Promise<void>((resolve) => {
     finish = resolve;
@@ -171,7 +174,7 @@ test('whoever is being answered is not closed for another', async (t) => {
   t.is(taken[3]?.refusal, null);
 });
 
-test('whoever is refused does not stay either', async (t) => {
+test('a refused connection is closed too', async (t) => {
   const { slots, taken, client } = await place(t, { all: 1 }, (_socket, slot) => {
     slot.enter();
   });
@@ -182,7 +185,7 @@ test('whoever is refused does not stay either', async (t) => {
   await until(() => refused.readableEnded || refused.destroyed, 'it is closed');
 });
 
-test('a slot is known by any socket that carries it', async (t) => {
+test('a slot is found by any socket that it carries', async (t) => {
   const other = new Socket();
   let served: Socket | undefined;
   const { taken, client } = await place(t, {}, (socket, slot) => {
@@ -194,7 +197,7 @@ test('a slot is known by any socket that carries it', async (t) => {
   t.is(slotOf(other), taken[0]);
 });
 
-test('a machine is an IPv4 address, or a network of IPv6', (t) => {
+test('a machine is an IPv4 address, or an IPv6 /64 network', (t) => {
   t.is(plainAddress('::ffff:10.0.0.1'), '10.0.0.1');
   t.is(plainAddress('::1'), '::1');
   t.is(machineOf('10.0.0.1'), '10.0.0.1');

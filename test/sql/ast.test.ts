@@ -1,6 +1,7 @@
 /**
- * Golden trees: `test/golden/ast/*.json`, each a list of texts with their trees. A change of the
- * tree shows in review as a change of these files: UPDATE_GOLDEN=1 writes them anew.
+ * Golden trees: `test/golden/ast/*.json`, each a list of statements with their syntax trees.
+ * Changes of the tree are visible in review as changes of these files; UPDATE_GOLDEN=1 rewrites
+ * them.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -16,7 +17,7 @@ interface GoldenTree {
   readonly tree?: Tree;
 }
 
-/** One node a line. */
+/** One node per line. */
 function render(cases: readonly GoldenTree[]): string {
   const texts = cases.map(({ sql, tree }) => {
     const nodes = (tree?.nodes ?? []).map((node) => `    ${JSON.stringify(node)}`).join(',\n');

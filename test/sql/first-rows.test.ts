@@ -1,7 +1,6 @@
 /**
- * The first rows in the order of a number, behind random filters: those of the whole table in that
- * order, filtered one by one here. Rows in memory, segments, Parquet and late rows; parts of few
- * rows.
+ * The first rows ordered by a number, after random filters, compared with the full ordered table
+ * filtered here. Covers rows in memory, segments, Parquet and late rows, with small scan chunks.
  */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -24,7 +23,9 @@ const D = 3;
 const L = 4;
 const S = 6;
 
-/** Doubles with gaps, few values among them; integers with gaps; one that follows the time. */
+/**
+ * Doubles with nulls and few distinct values; integers with nulls; one column correlated with time.
+ */
 const rowsFrom = (first: number, count: number): string => `
   SELECT dateadd('s', ((x * 7919) % ${TOTAL} * 4)::int, '2024-01-01')::timestamp ts,
     (CASE WHEN x % 100 = 0 THEN 'rare' WHEN x % 3 = 0 THEN 'b' WHEN x % 7 = 0 THEN null
@@ -57,7 +58,7 @@ const FILTERS: readonly ((random: () => number) => Filter)[] = [
     return [`n % 5 != ${rest}`, (row) => number(row, N) % 5 !== rest];
   },
 ];
-/** The last is unique, so that there is one order. */
+/** The last key is unique, so that the order is total. */
 const KEYS = ['d', 'l', 'i', 'ts'];
 const LIMITS: readonly (readonly [from: number, to: number])[] = [
   [0, 1],
@@ -68,7 +69,7 @@ const LIMITS: readonly (readonly [from: number, to: number])[] = [
 ];
 
 const seed = suiteSeed();
-/** Numbers from 0 to 1. */
+/** Random numbers from 0 to 1. */
 function randomOf(start: number): () => number {
   let state = start >>> 0 || 1;
   return () => {
@@ -101,7 +102,7 @@ async function check(t: ExecutionContext, server: TestServer, rounds: number): P
       const limit = from === 0 ? `${to}` : `${from}, ${to}`;
       const sql = `SELECT * FROM rows WHERE ${where} ORDER BY ${order} LIMIT ${limit}`;
       t.deepEqual(await rowsOf(server, sql), passing.slice(from, to), `SEED=${seed} ${sql}`);
-      // By one key any of the rows with the last number will do; each is there once.
+      // With a single key, any of the rows with the last key value is valid, each at most once.
       const key = order.split(',')[0] ?? '';
       const one = await rowsOf(
         server,
@@ -121,7 +122,7 @@ async function check(t: ExecutionContext, server: TestServer, rounds: number): P
   }
 }
 
-test('the first rows behind a filter, wherever rows are', async (t) => {
+test('the first rows after a filter, wherever rows are stored', async (t) => {
   t.timeout(300_000);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-first-rows-'));
   const set = ['shared.query.worker.count=3'];

@@ -1,6 +1,6 @@
 /**
- * Functions against plain ones of `functions/reference.ts`, on random columns with nulls, extremes
- * and overflow. Prints its seed; SEED=n repeats a run.
+ * Functions compared with the simple ones of `functions/reference.ts`, on random columns with
+ * nulls, extremes and overflow. Prints its seed; SEED=n repeats a run.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -124,7 +124,7 @@ function same(found: Cell, expected: Cell): boolean {
 const on = <R>(f: (row: Row) => R | null): ((row: Row) => R | null) => f;
 const isBlank = (text: string): boolean => text === '';
 
-/** Expressions of one row, and what they should give. */
+/** Expressions over one row, and their expected values. */
 const SCALARS: Readonly<Record<string, (row: Row) => Cell>> = {
   'i + j': on(({ i, j }) => strict<number, number, number>((a, b) => int(a + b))(i, j)),
   'i - j': on(({ i, j }) => strict<number, number, number>((a, b) => int(a - b))(i, j)),
@@ -202,7 +202,7 @@ function shown(value: bigint | null): string | null {
   return value === null ? null : String(value);
 }
 
-test('scalar functions and operators give what their definitions say, row by row', async (t) => {
+test('scalar functions and operators match their definitions, row by row', async (t) => {
   for (const [expression, expected] of Object.entries(SCALARS)) {
     const rows = await ask(`SELECT ${expression} x FROM p ORDER BY id`);
     t.is(rows.length, ROWS);
@@ -217,7 +217,7 @@ test('scalar functions and operators give what their definitions say, row by row
   }
 });
 
-/** Numbers of moderate size: sums of extremes depend on their order. */
+/** Numbers of moderate size, because sums of extremes depend on their order. */
 const NUMBERS = 'CASE WHEN abs(d) < 1e6 THEN d END';
 const WEIGHTS = 'CASE WHEN abs(e) < 1e6 THEN abs(e) + 1 END';
 
@@ -247,7 +247,7 @@ async function compareGroups(
   }
 }
 
-test('aggregates of numbers give what their definitions say, whole and by key', async (t) => {
+test('aggregates of numbers match their definitions, in total and by key', async (t) => {
   for (const [pattern, reference] of Object.entries(OF_NUMBERS)) {
     await compareGroups(t, pattern.replaceAll('#', NUMBERS), (rows) =>
       reference(rows.flatMap(({ d }) => moderate(d) ?? [])),
@@ -255,7 +255,7 @@ test('aggregates of numbers give what their definitions say, whole and by key', 
   }
 });
 
-test('aggregates of pairs give what their definitions say, whole and by key', async (t) => {
+test('aggregates of pairs match their definitions, in total and by key', async (t) => {
   for (const [pattern, reference] of Object.entries(OF_PAIRS)) {
     const expression = pattern.replaceAll('#', NUMBERS).replaceAll('@', WEIGHTS);
     await compareGroups(t, expression, (rows) =>
@@ -306,13 +306,13 @@ function extremeOf(rows: readonly Row[], wins: (a: bigint, b: bigint) => boolean
   return shown(found);
 }
 
-test('aggregates of other columns give what their definitions say, whole and by key', async (t) => {
+test('aggregates of other columns match their definitions, in total and by key', async (t) => {
   for (const [expression, expected] of Object.entries(OTHERS)) {
     await compareGroups(t, expression, expected);
   }
 });
 
-/** Digits of a number times 10 to the power of 4. */
+/** The number times 10 to the power of 4. */
 test('decimals are exact', async (t) => {
   const rows = await ask(`SELECT id, a::varchar, b::varchar, (a + b)::varchar, (a * b)::varchar,
     (a - i)::varchar FROM (SELECT id, i, (i % 100000)::decimal(12, 2) a,

@@ -12,7 +12,7 @@ import { PEER_ABSENT, PEER_FORMS, PEER_NAMES } from './functions/names.js';
 
 const DOCUMENT = fileURLToPath(new URL('../../../docs/functions.md', import.meta.url));
 
-test('every example runs and gives what the document says', async (t) => {
+test('every example runs and returns the documented result', async (t) => {
   const options = (await resolveConfig(DOCUMENT)) ?? {};
   const current = await format(await functionsDocument(), { ...options, parser: 'markdown' });
   t.is(readFileSync(DOCUMENT, 'utf8'), current, 'run `npm run generate`');
@@ -41,7 +41,7 @@ test('every name a user of the dialect expects is known', async (t) => {
   }
 });
 
-test('numbers are the low bits of a LONG256', async (t) => {
+test('numbers become the low bits of a LONG256', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     for (const [value, shown] of [
@@ -63,7 +63,7 @@ test('numbers are the low bits of a LONG256', async (t) => {
   }
 });
 
-test('a misspelt name is answered with the nearest one', async (t) => {
+test('a misspelt name is refused with the nearest name', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     for (const [text, near] of [
@@ -86,7 +86,7 @@ test('a misspelt name is answered with the nearest one', async (t) => {
   }
 });
 
-test('bad arguments are refused where they stand', async (t) => {
+test('invalid arguments are refused at their position', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     for (const [text, message, position] of [

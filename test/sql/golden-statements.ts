@@ -1,4 +1,4 @@
-/** The statements of the golden cases, and the errors a parser alone can find among them. */
+/** The statements of the golden cases, and those errors that the parser alone can find. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 const FOLDER = new URL('../../../test/golden/', import.meta.url);
@@ -11,9 +11,9 @@ interface Refused {
 }
 
 interface GoldenStatements {
-  /** Texts that run: all must parse. */
+  /** Statements that run: all must parse. */
   readonly accepted: readonly string[];
-  /** Texts that fail with a position; most of them only once names and types are known. */
+  /** Statements that fail with a position, most of them only when names and types are resolved. */
   readonly refused: readonly Refused[];
 }
 

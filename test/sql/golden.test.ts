@@ -5,7 +5,7 @@ import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { shape } from './shape.js';
 
-/** Golden errors that the parser finds alone; the others need names and types. */
+/** Number of golden errors that the parser finds; the others need names and types. */
 const FOUND_BY_PARSER = 137;
 
 const golden = goldenStatements();
@@ -17,7 +17,7 @@ test('every statement that runs is parsed', (t) => {
   }
 });
 
-test('an error found while parsing stands where the peer puts it', (t) => {
+test('a parse error has the position that QuestDB reports', (t) => {
   let found = 0;
   for (const { id, text, position, message } of golden.refused) {
     try {
@@ -33,7 +33,7 @@ test('an error found while parsing stands where the peer puts it', (t) => {
   t.true(found >= FOUND_BY_PARSER, `only ${found} errors found`);
 });
 
-test('what is printed parses to the same tree', (t) => {
+test('a printed statement parses to the same tree', (t) => {
   for (const text of golden.accepted) {
     const tree = parse(text);
     const printed = print(tree);

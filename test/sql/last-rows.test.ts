@@ -1,13 +1,13 @@
 /**
- * LIMIT counted from either end leaves the rows that are between its places in the whole answer,
- * whatever answers: a table that is read from its end, a filter, parts of two rows, groups, joins.
+ * LIMIT with bounds from either end returns the rows between them, for any source: a table read
+ * from its end, a filter, chunks of two rows, groups, joins.
  */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { rows as rowsOf } from '../line/harness.js';
 
-/** Queries whose answers have an order. */
+/** Queries with ordered results. */
 const QUERIES = [
   'SELECT * FROM rows',
   'SELECT ts, n + 1 FROM rows',
@@ -52,13 +52,13 @@ test.after.always(() => server.stop());
 
 const asked = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
 
-/** The rows from a place to another; negative ones count from the end. */
+/** The rows between two bounds; negative bounds count from the end. */
 function between(rows: readonly unknown[], from: bigint, to: bigint): readonly unknown[] {
   const of = (place: bigint): number => Number(place < 0n ? BigInt(rows.length) + place : place);
   return rows.slice(Math.max(0, of(from)), Math.max(0, of(to)));
 }
 
-test('the rows between two places', async (t) => {
+test('LIMIT with two bounds returns the rows between them', async (t) => {
   t.timeout(300_000);
   for (const query of QUERIES) {
     const all = await asked(query);
@@ -100,7 +100,7 @@ test('the last rows of a table are read from its end', async (t) => {
   t.deepEqual(first, [55]);
 });
 
-test('rows around a sub-query are counted one by one', async (t) => {
+test('the last rows of a correlated sub-query are counted per outer row', async (t) => {
   const counted = async (last: string): Promise<unknown> => {
     const of = `SELECT max(b.n) FROM (SELECT n FROM rows c WHERE c.n <= a.n ${last}) b`;
     return (await asked(`SELECT n, (${of}) FROM rows a LIMIT 40`)).map(([, most]) => most);

@@ -87,7 +87,7 @@ test('operators, the longest first', (t) => {
   ]);
 });
 
-test('a text within dollars is a string, and nothing in it is special', (t) => {
+test('a dollar-quoted string has no escapes', (t) => {
   const written = `$$it's $1; --$$ $a$ $$ " $b$ $a$ $ä_1$x$ä_1$ $1 $1$$x$$ x$$y$$ $1$ $$$$`;
   t.deepEqual(tokens(written), [
     `String $$it's $1; --$$`,
@@ -128,7 +128,7 @@ test('spans count UTF-16 units', (t) => {
   t.deepEqual(starts, [0, 5, 6]);
 });
 
-test('unreadable text is refused where it begins', (t) => {
+test('invalid input is refused at its start', (t) => {
   const cases: [string, number, string][] = [
     ["SELECT 'abc", 7, 'unclosed quoted string?'],
     ['select "abc', 7, 'unclosed quotation mark'],
@@ -148,7 +148,7 @@ test('unreadable text is refused where it begins', (t) => {
   }
 });
 
-test('a text is split at semicolons of its own level only', (t) => {
+test('a script is split only at top-level semicolons', (t) => {
   t.deepEqual(splitStatements("select 1; ; -- x;\n select ';' ;insert into t values ('a;b')"), [
     { text: 'select 1', start: 0 },
     { text: "select ';'", start: 19 },

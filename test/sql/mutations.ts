@@ -1,9 +1,9 @@
-/** Statements of the grammar table and the golden cases with something spoiled. */
+/** Mutated statements of the grammar table and the golden cases. */
 import { scan } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { ITEMS } from './grammar/index.js';
 
-/** A number below a bound, from a small generator of its own so that a seed repeats a run. */
+/** A random number below a bound; the seed repeats a run. */
 export function generator(start: number): (bound: number) => number {
   let state = start >>> 0;
   return (bound) => {
@@ -14,14 +14,14 @@ export function generator(start: number): (bound: number) => number {
   };
 }
 
-/** What is spoiled. */
+/** Statements to mutate. */
 const texts = [
   ...new Set([...ITEMS.flatMap(({ statements }) => statements), ...goldenStatements().accepted]),
 ].filter((text) => text.length < 2_000);
 
 type Below = (bound: number) => number;
 
-/** The tokens of a text with the blanks between them, and where they begin. */
+/** The tokens of a text with the whitespace after them. */
 function pieces(text: string): string[] {
   const { starts } = scan(text);
   return starts.map((start, index) => text.slice(start, starts[index + 1]));
@@ -32,24 +32,24 @@ const STRAY = ["'", '"', '(', ')', '[', ']', ',', ';', '--', '/*', '\0', '😀',
 const pick = (list: readonly string[], below: Below): string => list[below(list.length)] ?? '';
 
 const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
-  // A token lost.
+  // Removes a token.
   (text, below) =>
     pieces(text)
       .toSpliced(below(pieces(text).length), 1)
       .join(''),
-  // A token twice.
+  // Duplicates a token.
   (text, below) => {
     const list = pieces(text);
     const at = below(list.length);
     return list.toSpliced(at, 0, list[at] ?? '', ' ').join('');
   },
-  // A token of another statement, in place of one or between two.
+  // Inserts a token of another statement, or replaces one with it.
   (text, below) => {
     const list = pieces(text);
     const other = pick(pieces(pick(texts, below)), below);
     return list.toSpliced(below(list.length), below(2), other, ' ').join('');
   },
-  // Two tokens swapped.
+  // Swaps two tokens.
   (text, below) => {
     const list = pieces(text);
     const [a, b] = [below(list.length), below(list.length)];
@@ -58,21 +58,21 @@ const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
       .with(b, list[a] ?? '')
       .join('');
   },
-  // The end lost, perhaps in the middle of a token.
+  // Truncates the end, possibly within a token.
   (text, below) => text.slice(0, below(text.length + 1)),
-  // The beginning lost.
+  // Removes the start.
   (text, below) => text.slice(below(text.length + 1)),
-  // A stray character.
+  // Inserts a random character.
   (text, below) => {
     const at = below(text.length + 1);
     return text.slice(0, at) + pick(STRAY, below) + text.slice(at);
   },
-  // The first half of one statement, the second of another.
+  // Joins the first half of one statement and the second half of another.
   (text, below) => {
     const [head, tail] = [pieces(text), pieces(pick(texts, below))];
     return [...head.slice(0, below(head.length)), ...tail.slice(below(tail.length))].join('');
   },
-  // A part repeated.
+  // Repeats a sequence of tokens.
   (text, below) => {
     const list = pieces(text);
     const from = below(list.length);
@@ -81,7 +81,7 @@ const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
   },
 ];
 
-/** A statement with one to three things spoiled. */
+/** A statement with one to three mutations. */
 export function spoiled(below: Below): string {
   let text = pick(texts, below);
   for (let times = 1 + below(3); times > 0; times -= 1) {

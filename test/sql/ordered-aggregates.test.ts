@@ -1,4 +1,4 @@
-/** Aggregates that depend on the order of rows take that of a sub-query. */
+/** Order-dependent aggregates use the order of a sub-query. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -37,7 +37,7 @@ for (const direction of ['asc', 'desc'] as const) {
     }
   });
 
-  test(`texts joined in order ${direction}, of a column that is not shown, too`, async (t) => {
+  test(`strings joined in order ${direction}, also of a hidden column`, async (t) => {
     const few = `(select x from (select s, x from t where x <= 50) order by s ${direction})`;
     const rows = await rowsOf(server, few.slice(1, -1));
     const joined = rows.map(([x]) => String(x)).join(',');
@@ -45,7 +45,7 @@ for (const direction of ['asc', 'desc'] as const) {
   });
 }
 
-test('an order inside the call is that of its rows', async (t) => {
+test('an ORDER BY inside the call orders its rows', async (t) => {
   for (const rows of ['t', '(select x, x::string s from long_sequence(3))']) {
     for (const order of ['asc', 'desc']) {
       const inside = `select string_agg(s, ',' order by x ${order}) from ${rows}`;

@@ -1,6 +1,6 @@
 /**
- * The rows around a sub-query, and the left side of a LEFT JOIN in the catalog, come in
- * their order: with scans of many parts, small and large build sides, below a LIMIT and filters.
+ * The outer rows of a sub-query, and the left side of a LEFT JOIN in the catalog, keep their order:
+ * with many scan chunks, small and large build sides, below a LIMIT and filters.
  */
 import test from 'ava';
 
@@ -35,10 +35,10 @@ test.after.always(async () => {
 const LARGEST = '(select max(v) from looked l where l.k = few.k)';
 const ONLY = '(select v from looked l where l.v = few.n)';
 
-/** By texts, which no plan knows to be few. */
+/** Joins by strings, which no plan can estimate to be few. */
 const WITH_TEXT = "(select 1 from many m where m.v || 'x' = few.n || 'x')";
 
-/** The numbers from 1 that a condition leaves. */
+/** The numbers from 1 that satisfy a condition. */
 function numbers(isLeft: (n: number) => boolean = () => true, most = ROWS): number[] {
   return Array.from({ length: ROWS }, (_, index) => index + 1)
     .filter(isLeft)
@@ -64,13 +64,13 @@ for (const [query, expected] of [
     [...numbers(), ...numbers().map((n) => n + ROWS)],
   ],
 ] as const) {
-  test(`in the order of the rows: ${query}`, async (t) => {
+  test(`in row order: ${query}`, async (t) => {
     const found = (await rowsOf(server, query)).map(([n]) => n);
     t.deepEqual(found, expected as number[]);
   });
 }
 
-/** What a mapper asks of the columns of a table. */
+/** The query with which an object mapper reads the columns of a table. */
 const COLUMNS = `select c.column_name, pk.constraint_type,
     (select array_agg(e.enumlabel) from pg_catalog.pg_type t
       join pg_catalog.pg_enum e on t.oid = e.enumtypid where t.typname = c.udt_name),
@@ -87,7 +87,7 @@ const COLUMNS = `select c.column_name, pk.constraint_type,
     and pk.column_name = c.column_name
   where c.table_name = 'kinds' and c.table_schema = 'public'`;
 
-test('columns of the catalog come in their order', async (t) => {
+test('catalog columns are listed in order', async (t) => {
   const found = (await rowsOf(server, COLUMNS)).map(([name, key]) => [name, key]);
   const names = ['first', 'second', 'third', 'fourth'];
   t.deepEqual(
@@ -96,7 +96,7 @@ test('columns of the catalog come in their order', async (t) => {
   );
 });
 
-test('a semi-join holds keys, or the rows around it where they are few', async (t) => {
+test('a semi-join builds on its keys, or on the outer rows when they are few', async (t) => {
   for (const [rows, holds] of [
     ['few', 'keys'],
     ['(select * from few limit 60) few', 'rows'],
@@ -107,13 +107,13 @@ test('a semi-join holds keys, or the rows around it where they are few', async (
   }
 });
 
-/** The joins of a plan that read the rows of `table` themselves, by what EXPLAIN has of them. */
+/** The joins of a plan that read the rows of `table` directly, as EXPLAIN prints them. */
 async function joins(query: string): Promise<string[]> {
   const lines = (await rowsOf(server, `explain (physical) ${query}`)).map(([line]) => String(line));
   return lines.filter((line) => line.includes('LookupJoinExec')).map((line) => line.trim());
 }
 
-test('the join holds what is looked up, and reads the rows around it', async (t) => {
+test('the join builds on the lookup side, and streams the outer rows', async (t) => {
   for (const query of [`select n, ${LARGEST} from few`, COLUMNS]) {
     const [first = ''] = await joins(query);
     t.regex(first, /LookupJoinExec: Outer,/, query);

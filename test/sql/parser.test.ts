@@ -31,7 +31,7 @@ function bracket(tree: Tree, id: number): string {
   }
 }
 
-test('operators bind by the levels of the reference', (t) => {
+test('operators bind with the precedence of the reference', (t) => {
   const cases: [string, string][] = [
     ['1 + 2 * 3', '(Add 1 (Multiply 2 3))'],
     ['1 - 2 - 3', '(Subtract (Subtract 1 2) 3)'],
@@ -60,7 +60,7 @@ test('suffixes make numbers in expressions and intervals in clauses', (t) => {
   t.deepEqual(kinds, ['Float', 'Decimal', 'Duration', 'Duration']);
 });
 
-test('children come before their parents, spans beside their nodes', (t) => {
+test('children precede their parents, spans are parallel to nodes', (t) => {
   const text = "SELECT a + 1 AS b FROM (t WHERE ts IN '2024') x JOIN y ON x.k = y.k ORDER BY 1";
   const tree = parse(text);
   t.is(tree.spans.length, tree.nodes.length);
@@ -89,7 +89,7 @@ test('WITH before INSERT belongs to its query', (t) => {
   t.is(printed, 'INSERT INTO t WITH a AS (SELECT 1 AS x) SELECT x FROM a');
 });
 
-test('no text exhausts a stack or takes long', (t) => {
+test('no input exhausts the stack or takes long', (t) => {
   const many = 100_000;
   const texts = [
     `select ${'('.repeat(many)}1${')'.repeat(many)}`,
@@ -119,7 +119,7 @@ test('no text exhausts a stack or takes long', (t) => {
   }
 });
 
-test('the limits themselves are allowed', (t) => {
+test('input at the limits is accepted', (t) => {
   const depth = MAX_NESTING - 8;
   t.notThrows(() => parse(`select ${'('.repeat(depth)}1${')'.repeat(depth)}`));
   t.notThrows(() => parse(`select ${Array<string>(MAX_TERMS).fill('a').join(' or ')}`));
@@ -127,25 +127,25 @@ test('the limits themselves are allowed', (t) => {
   t.notThrows(() => parse(`insert into t values ${rows.join(',')}`));
 });
 
-test('an empty text is a statement of its own', (t) => {
+test('an empty statement is an Empty node', (t) => {
   for (const text of ['', '   ', ';', ' ; ; ', '-- nothing', '/* nothing */']) {
     const tree = parse(text);
     t.is(tree.nodes[tree.root]?.kind, 'Empty', text);
   }
 });
 
-test('statements of the session keep their words', (t) => {
+test('session statements keep their words', (t) => {
   const tree = parse("SET TIME ZONE 'UTC';");
   t.deepEqual(tree.nodes[tree.root], { kind: 'Session', words: ['SET', 'TIME', 'ZONE', 'UTC'] });
 });
 
-test('words that begin a statement may name a table as well', (t) => {
+test('statement keywords may also name a table', (t) => {
   for (const word of ['backup', 'checkpoint', 'grant', 'add', 'exit', 'refresh', 'copy_of']) {
     t.is(parse(`SELECT ${word} FROM ${word}`).nodes.at(-1)?.kind, 'Query', word);
   }
 });
 
-test('what is not offered is refused where it is named', (t) => {
+test('unsupported statements are refused at their position', (t) => {
   const cases: [string, number, string][] = [
     ['show; ', 4, "expected 'TABLES', 'COLUMNS', 'PARTITIONS', 'CREATE' or a setting"],
     ['CREATE LIVE VIEW v FLUSH EVERY 1s AS (t)', 34, "'start from' expected"],
@@ -163,7 +163,7 @@ test('what is not offered is refused where it is named', (t) => {
   }
 });
 
-test('completion tells what the parser would take', (t) => {
+test('completion offers exactly what the parser accepts', (t) => {
   const at = (text: string): ReturnType<typeof expectedAt> => expectedAt(text, text.length);
   t.true(at('').keywords.includes('SELECT'));
   t.deepEqual(at('SELECT * FROM ').contexts, ['table']);
@@ -190,7 +190,7 @@ test('completion tells what the parser would take', (t) => {
   t.deepEqual(at("SELECT 'te").keywords, []);
 });
 
-test('options of functions of files are read by name, those of others are not', (t) => {
+test('only file functions have named options', (t) => {
   const kinds = (text: string): string[] => parse(text).nodes.map(({ kind }) => kind);
   const compared = "SELECT * FROM read_csv('f.csv', header = true, delim = ';')";
   for (const mark of ['=>', ':=']) {
@@ -206,7 +206,7 @@ test('options of functions of files are read by name, those of others are not', 
   t.true(missing.start >= 42, missing.message);
 });
 
-test('make_interval takes its parts by name, those that are missing are 0', (t) => {
+test('make_interval has named arguments, and missing ones are 0', (t) => {
   const whole = 'SELECT make_interval(0, 0, 0, 3, 0, 0, 1.5)';
   for (const text of [
     'SELECT make_interval(days => 3, secs => 1.5)',
@@ -227,7 +227,7 @@ test('make_interval takes its parts by name, those that are missing are 0', (t) 
   }
 });
 
-test('temporary views are printed as such', (t) => {
+test('temporary views are printed as temporary', (t) => {
   for (const text of [
     'CREATE TEMP VIEW v AS SELECT 1',
     'CREATE OR REPLACE LOCAL TEMPORARY VIEW v AS (SELECT 1)',
@@ -239,7 +239,7 @@ test('temporary views are printed as such', (t) => {
   }
 });
 
-test('ANALYZE of a table is VACUUM of it, beside a table that is called so', (t) => {
+test('ANALYZE t is VACUUM TABLE t, and analyze may also name a table', (t) => {
   for (const text of ['ANALYZE t', 'ANALYZE VERBOSE public.t (a, b)', 'analyze "t"']) {
     t.is(print(parse(text)), text.includes('"') ? 'VACUUM TABLE "t"' : 'VACUUM TABLE t', text);
   }
@@ -248,7 +248,7 @@ test('ANALYZE of a table is VACUUM of it, beside a table that is called so', (t)
   }
 });
 
-test('comments on any kind of object are read', (t) => {
+test('comments on any kind of object are parsed', (t) => {
   for (const text of [
     "COMMENT ON MATERIALIZED VIEW v IS 'x'",
     'COMMENT ON CONSTRAINT c ON t IS NULL',
@@ -258,7 +258,7 @@ test('comments on any kind of object are read', (t) => {
   }
 });
 
-test('a mistyped keyword is named, wherever it is', (t) => {
+test('a mistyped keyword is reported, wherever it is', (t) => {
   for (const [text, meant] of [
     ['selct 1', /did you mean 'select' for 'selct'\?$/],
     ['SELECTT a, b FROM t', /did you mean 'select' for 'SELECTT'\?$/],
@@ -271,7 +271,8 @@ test('a mistyped keyword is named, wherever it is', (t) => {
     ['SELECT a FROM t SAMPEL BY 1h', /did you mean 'sample' for 'SAMPEL'\?$/],
     ['UPDATE t STE a = 1', /did you mean 'set' for 'STE'\?$/],
     ['DROP TBLE x', /did you mean 'table' for 'TBLE'\?$/],
-    // Words of two letters are near to too many, quoted ones are names, right ones are right.
+    // No suggestion for two-letter words, which resemble too many keywords, for quoted names, or
+    // for correct keywords.
     ['SELECT a b c FROM t', /expected$/],
     ['SELECT * FROM "WERE" a > 1', /^unexpected token \[>\]$/],
     ['SELECT * FROM t WHERE', /^empty where clause$/],

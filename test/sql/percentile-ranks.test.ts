@@ -1,4 +1,7 @@
-/** `percentile_disc` of times and texts beside a sort: equal values, few and many, in any order. */
+/**
+ * `percentile_disc` of times and strings, compared with a sort: equal values, few and many, in any
+ * order.
+ */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
@@ -11,7 +14,7 @@ const SHAPES: Readonly<Record<string, (x: number) => number>> = {
   mixed: (x) => (x * 7_919) % 9_973,
 };
 
-test('the value of a rank is that of a sort', async (t) => {
+test('percentiles match those of a sort', async (t) => {
   const server = await startTestServer({});
   t.teardown(() => server.stop());
   for (const [name, of] of Object.entries(SHAPES)) {

@@ -1,6 +1,6 @@
 /**
- * Forms of PostgreSQL that tools and people write, where more than their rows is compared: plans,
- * names of columns, texts that are not read. Rows are in `test/sql/cases`.
+ * PostgreSQL syntax used by tools and people, where more than the rows is compared: plans, column
+ * names, skipped text. Rows are tested in `test/sql/cases`.
  */
 import test from 'ava';
 
@@ -18,7 +18,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-test('rows of values are compared as PostgreSQL compares them', async (t) => {
+test('row values are compared as in PostgreSQL', async (t) => {
   await rowsOf(
     server,
     `create table pairs as (select x::int a, (x % 3)::int b, timestamp_sequence('2024', 86400000000)
@@ -40,7 +40,7 @@ test('rows of values are compared as PostgreSQL compares them', async (t) => {
     const rows = await rowsOf(server, `select a from pairs where ${condition} order by a`);
     t.deepEqual(rows.flat(), [...found], condition);
   }
-  // The first value alone says which parts of the table are read.
+  // The first value alone determines the partitions to read.
   const plan = await rowsOf(
     server,
     `explain select a from pairs where (ts, a) > ('2024-01-04', 4)`,
@@ -48,7 +48,7 @@ test('rows of values are compared as PostgreSQL compares them', async (t) => {
   t.regex(JSON.stringify(plan), /TableScanExec: pairs .*rows=3/);
 });
 
-test('rows of values that nothing can compare are refused where they are written', (t) => {
+test('row values that cannot be compared are refused at their position', (t) => {
   const many = Array.from({ length: 40_000 }, (_, at) => at).join();
   for (const [query, position, error] of [
     ['select (1, 2)', 7, /^a row of values is compared by =/],
@@ -66,7 +66,7 @@ test('rows of values that nothing can compare are refused where they are written
   }
 });
 
-test('an interval moves times of rows, and prunes as a literal does', async (t) => {
+test('an interval shifts timestamps, and prunes partitions like a literal', async (t) => {
   await rowsOf(
     server,
     `create table moved as (select timestamp_sequence('2026-01-01', 3600000000) ts, x
@@ -82,8 +82,8 @@ test('an interval moves times of rows, and prunes as a literal does', async (t) 
   t.deepEqual(await rowsOf(server, text), [['2026-01-05T04:40:00.000000Z']]);
 });
 
-test('after AS a keyword is a name where nothing follows that it would begin', async (t) => {
-  // drizzle-kit asks for policies so.
+test('after AS a keyword is a name unless its clause follows', async (t) => {
+  // drizzle-kit queries policies like this.
   const body = new URLSearchParams({ query: 'select 1 as using, 2 as for, 3 as where' });
   const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
   const { columns } = (await response.json()) as { columns: { name: string }[] };
@@ -97,7 +97,7 @@ test('after AS a keyword is a name where nothing follows that it would begin', a
   }
 });
 
-test('maintenance and storage parameters as pgbench and vacuumdb write them', async (t) => {
+test('maintenance statements and storage parameters of pgbench and vacuumdb', async (t) => {
   const made = 'create table mt (a int not null, f char(84)) with (fillfactor=100, toast.x = 1, y)';
   t.is((await ask(server, made)).error, undefined);
   for (const options of ['', 'table', 'analyze', 'full verbose', '(analyze, verbose false)']) {
@@ -109,7 +109,7 @@ test('maintenance and storage parameters as pgbench and vacuumdb write them', as
   t.throws(() => parse('create table x (a int) with (fillfactor='), { instanceOf: SyntaxError_ });
 });
 
-test('the schema that there is can be asked for', async (t) => {
+test('CREATE SCHEMA IF NOT EXISTS accepts only public', async (t) => {
   for (const text of ['public', '"public" authorization admin']) {
     const made = await ask(server, `create schema if not exists ${text}`);
     t.is(made.error, undefined, text);
@@ -120,7 +120,7 @@ test('the schema that there is can be asked for', async (t) => {
   t.throws(() => parse('create schema if not exists'), { message: 'schema name expected' });
 });
 
-test('DDL that migrations write', async (t) => {
+test('DDL of migration tools', async (t) => {
   const ddl = async (text: string): Promise<unknown> => {
     const body = new URLSearchParams({ query: text });
     const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
@@ -159,7 +159,7 @@ test('DDL that migrations write', async (t) => {
   t.is((await ask(server, 'create table g (id int, primary key (nope))')).status, 400);
 });
 
-test('a list may leave the parentheses of calls out, columns come first', async (t) => {
+test('function-like lists may omit parentheses, with columns first', async (t) => {
   const one = async (query: string): Promise<unknown> => (await rowsOf(server, query))[0];
   t.deepEqual(await one('select count from long_sequence(3)'), [3]);
   t.deepEqual(await one('select x, count from long_sequence(3) order by x'), [1, 1]);
@@ -176,7 +176,7 @@ test('a list may leave the parentheses of calls out, columns come first', async 
   }
 });
 
-test('changes with time take the time of their rows', async (t) => {
+test('functions of change over time use the timestamp of their rows', async (t) => {
   await rowsOf(server, 'create table counters (ts timestamp, v double) timestamp(ts)');
   await rowsOf(
     server,

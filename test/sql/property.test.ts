@@ -1,5 +1,5 @@
 /**
- * Random texts: expressions survive printing, and nothing but a syntax error is ever thrown.
+ * Random text: expressions survive printing, and the parser throws nothing but syntax errors.
  * Prints its seed; SEED=n repeats a run.
  */
 import test from 'ava';
@@ -99,7 +99,7 @@ test('expressions survive printing', (t) => {
       try {
         tree = parse(`SELECT ${text} FROM t`);
       } catch (error) {
-        // Without parentheses some mixtures are not expressions.
+        // Some combinations require parentheses.
         if (error instanceof SyntaxError_) {
           return;
         }
@@ -126,7 +126,7 @@ const window = fc
   .tuple(list, clause(' ORDER BY ts', ' ORDER BY ts DESC NULLS LAST'), frame)
   .map(([keys, order, range]) => `(PARTITION BY ${keys}${order}${range})`);
 
-/** Whole queries out of every clause, one inside the other. */
+/** Nested queries with every clause. */
 const { query } = fc.letrec<{ query: string; source: string }>((tie) => {
   const source = tie('source');
   const inner = tie('query');
@@ -207,7 +207,7 @@ test('queries survive printing', (t) => {
   );
 });
 
-/** Throws when anything but a tree or a syntax error comes out of a text. */
+/** Throws unless parsing gives a tree or a syntax error. */
 function survives(text: string): void {
   try {
     print(parse(text));
@@ -223,7 +223,7 @@ function survives(text: string): void {
   expectedAt(text, text.length);
 }
 
-test('random token soup gives a tree or a syntax error', (t) => {
+test('random tokens give a tree or a syntax error', (t) => {
   const words = [
     ...new Set(goldenStatements().accepted.flatMap((text) => text.match(/\w+|[^\s\w]+/g) ?? [])),
   ];
@@ -237,7 +237,7 @@ test('random token soup gives a tree or a syntax error', (t) => {
   t.pass();
 });
 
-test('statements cut anywhere or with a token lost give a tree or a syntax error', (t) => {
+test('truncated statements and missing tokens give a tree or a syntax error', (t) => {
   const { accepted } = goldenStatements();
   const mutation = fc.tuple(fc.constantFrom(...accepted), fc.nat(), fc.nat(12));
   fc.assert(

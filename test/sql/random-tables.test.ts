@@ -1,4 +1,4 @@
-/** A table of WITH whose rows would be others each time is computed once for all its names. */
+/** A common table expression with volatile rows is computed once for all its references. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -39,7 +39,7 @@ const VALUES = [
   'n + rnd_long(1, 100000, 0)',
 ];
 
-/** Of a table `x` of n and r: queries that answer with the number of its rows. */
+/** Queries over a table `x` with the columns n and r, which return its number of rows. */
 const QUERIES: Readonly<Record<string, string>> = {
   'a join': 'select count(*) from x a join x b on a.n = b.n where a.r = b.r',
   'a join by time': 'select count(*) from x a asof join x b where a.r = b.r',
@@ -68,13 +68,13 @@ for (const [source, table] of Object.entries(SOURCES)) {
   }
 }
 
-test('a statement that is run again has other rows', async (t) => {
+test('a repeated statement returns new random rows', async (t) => {
   const query = 'with x as (select rnd_long() r) select a.r from x a join x b on a.r = b.r';
   const answers = await Promise.all(Array.from({ length: 8 }, async () => rowsOf(server, query)));
   t.is(new Set(answers.map(([row]) => String(row?.[0]))).size, 8);
 });
 
-test('columns of a query around are refused by name', async (t) => {
+test('columns of an outer query are refused by name', async (t) => {
   const table = 'with x as (select n + rnd_long() r)';
   const query = `select (${table} select a.r = b.r from x a, x b) from t`;
   const { error } = await ask(server, query);

@@ -4,7 +4,7 @@ import { scopeAt, type Scope } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { ITEMS } from './grammar/index.js';
 
-/** The scope at the sign `|` of a text. */
+/** The scope at the position of `|` in a text. */
 function at(text: string): Scope {
   const offset = text.indexOf('|');
   return scopeAt(text.slice(0, offset) + text.slice(offset + 1), offset);
@@ -54,7 +54,7 @@ test('common tables and variables', (t) => {
   t.deepEqual(scope.sources, [{ table: 'b', alias: null }]);
 });
 
-test('every place of every statement has a scope', (t) => {
+test('every position of every statement has a scope', (t) => {
   const texts = [...ITEMS.flatMap(({ statements }) => statements), ...goldenStatements().accepted];
   let places = 0;
   for (const text of texts.filter(({ length }) => length < 300)) {

@@ -1,4 +1,4 @@
-/** `generate_series` in the list of a SELECT: as in FROM, and of columns. */
+/** `generate_series` in a select list: as in FROM, and with columns as bounds. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -29,13 +29,13 @@ for (const call of [
   "generate_series('2024-01-01'::timestamp_ns, '2024-01-01T00:00:00.000000002Z'::timestamp_ns, 1)",
   'generate_series(9223372036854775805, 9223372036854775807)',
 ]) {
-  test(`in a list as in FROM: ${call}`, async (t) => {
+  test(`in a select list as in FROM: ${call}`, async (t) => {
     const inFrom = await rows(`SELECT generate_series FROM ${call}`);
     t.deepEqual(await rows(`SELECT ${call} AS value`), inFrom);
   });
 }
 
-test('its bounds are columns', async (t) => {
+test('a series may be bounded by columns', async (t) => {
   const pairs = [
     [1, 1],
     [2, 1],
@@ -57,7 +57,7 @@ test('its bounds are columns', async (t) => {
   t.deepEqual(await rows('SELECT generate_series(1, NULL) AS none'), []);
 });
 
-test('the shorter of two is null beyond its end, as in PostgreSQL', async (t) => {
+test('the shorter of two series is padded with nulls, as in PostgreSQL', async (t) => {
   t.deepEqual(await rows('SELECT generate_series(1, 3) AS a, generate_series(1, 2) * 10 AS b'), [
     [1, 10],
     [2, 20],
@@ -65,7 +65,7 @@ test('the shorter of two is null beyond its end, as in PostgreSQL', async (t) =>
   ]);
 });
 
-test('a long one is made as it is read', async (t) => {
+test('a long series is generated as it is read', async (t) => {
   t.deepEqual(await rows('SELECT generate_series(1, 9223372036854775807) AS n LIMIT 2'), [
     [1],
     [2],
@@ -74,7 +74,7 @@ test('a long one is made as it is read', async (t) => {
   t.deepEqual(await rows(count), [[20_000_000]]);
 });
 
-test('what is wrong with it is said', async (t) => {
+test('invalid series are refused', async (t) => {
   for (const [query, message] of [
     ['SELECT generate_series(1, 3, 0)', /step cannot be zero/],
     ['SELECT x, generate_series(1, 3, x - 1) FROM long_sequence(1)', /step cannot be zero/],

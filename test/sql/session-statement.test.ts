@@ -1,4 +1,4 @@
-/** Statements of a connection: each form, however it is blanked, commented and quoted. */
+/** Session statements: each form, with any whitespace, comments and quotes. */
 import test from 'ava';
 
 import { readStatement, type SessionStatement, SyntaxError_ } from '../../ts/sql/index.js';
@@ -141,7 +141,7 @@ for (const [statement, ...texts] of FORMS) {
   });
 }
 
-test('a cursor keeps the text and the place of its query', (t) => {
+test('a cursor keeps the SQL and position of its query', (t) => {
   const text = 'DECLARE /* x */ "C 1" BINARY NO SCROLL CURSOR WITH HOLD FOR select 1 -- y';
   t.deepEqual(readStatement(text).session, {
     kind: 'DeclareCursor',
@@ -155,7 +155,7 @@ test('a cursor keeps the text and the place of its query', (t) => {
   t.is(readStatement('DECLARE @a := 1 SELECT @a').session, null);
 });
 
-test('directions of a cursor that there are not', (t) => {
+test('unsupported cursor directions', (t) => {
   const texts = ['FETCH SIDEWAYS c', 'MOVE ABSOLUTE c', 'FETCH 1.5 FROM c', 'FETCH FIRST 2 c'];
   for (const text of texts) {
     const { start } = t.throws(() => readStatement(text), { instanceOf: SyntaxError_ });
@@ -182,7 +182,7 @@ test('COPY over the connection, and COPY of files', (t) => {
   }
 });
 
-test('other statements are none of these', (t) => {
+test('other statements are not session statements', (t) => {
   const texts = [
     'select 1 -- begin',
     '/* begin */ select 1',
@@ -198,7 +198,7 @@ test('other statements are none of these', (t) => {
   }
 });
 
-test('what is missing is named, with its place', (t) => {
+test('missing words are reported, with position', (t) => {
   const cases: readonly (readonly [string, string, number])[] = [
     ['SAVEPOINT', 'name of a savepoint expected', 9],
     ['DEALLOCATE', 'name of a prepared statement expected', 10],

@@ -1,5 +1,5 @@
 /**
- * The designated timestamp goes with the rows: through joins, which shuffle them, and through
+ * The designated timestamp follows the rows: through joins, which reorder them, and through
  * sub-queries that do not select it.
  */
 import test from 'ava';
@@ -63,7 +63,7 @@ for (const [join, of] of [
   ['CROSS JOIN few', 'few.y'],
   ['JOIN few ON many.k < few.k', 'few.y'],
 ] as const) {
-  test(`rows of «${join}» come by time, the first and the last`, async (t) => {
+  test(`rows of «${join}» are in time order, first and last`, async (t) => {
     const query = `SELECT many.ts, x, ${of} FROM many ${join}`;
     const sorted = `${query} ORDER BY ts, x, y`;
     const all = `SELECT ts, x, y FROM (${query}) ORDER BY ts, x, y`;
@@ -118,7 +118,7 @@ for (const [query, expected] of [
     [[3], [3]],
   ],
 ] as const) {
-  test(`«${query}» goes by a time that is not selected`, async (t) => {
+  test(`«${query}» uses a timestamp that is not selected`, async (t) => {
     t.deepEqual(await rows(server, query), expected);
   });
 }
@@ -129,13 +129,13 @@ for (const query of [
   'SELECT x.v, u FROM (SELECT v, k FROM a UNION ALL SELECT u, k FROM b) x ASOF JOIN b ON (k)',
   'SELECT x.v, u FROM (SELECT v, k FROM a ORDER BY v) x ASOF JOIN b ON (k)',
 ]) {
-  test(`«${query}» has no time to go by`, async (t) => {
+  test(`«${query}» has no designated timestamp`, async (t) => {
     const { error } = await exec(server, query);
     t.is(error, 'left side of time series join has no timestamp');
   });
 }
 
-test('a time that is not selected has no name', async (t) => {
+test('a timestamp that is not selected has no name', async (t) => {
   for (const name of ['ts', 'time', '"time"']) {
     const query = `SELECT ${name} FROM (SELECT v, k FROM a) x ASOF JOIN (SELECT u FROM b) y`;
     t.regex((await exec(server, query)).error ?? '', /^Invalid column/, query);
@@ -144,7 +144,7 @@ test('a time that is not selected has no name', async (t) => {
   t.regex((await exec(server, nested)).error ?? '', /aggregation function/);
 });
 
-test('another time in the list of a sub-query takes the place of the designated one', async (t) => {
+test('another time column of a sub-query replaces the designated timestamp', async (t) => {
   const refusal = 'base query does not provide designated TIMESTAMP column';
   for (const list of [
     "dateadd('h', 1, ts) ts, v",

@@ -1,6 +1,6 @@
 /**
- * Sub-queries that read nothing of the rows around them are computed first, once for a statement:
- * their rows' order, their errors, and statements that are run again while others run.
+ * Uncorrelated sub-queries are evaluated first, once per statement: order of their rows, their
+ * errors, and repeated and concurrent executions.
  */
 import test from 'ava';
 
@@ -28,7 +28,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** The numbers of the rows that a query answers with. */
+/** The numbers of the returned rows. */
 async function numbers(query: string): Promise<number[]> {
   return (await rowsOf(server, query)).map(([n]) => Number(n));
 }
@@ -47,7 +47,7 @@ test('rows keep their order, forward and backward, with and without LIMIT', asyn
   );
 });
 
-test('a comparison of the time with such a value reads the rows that are left alone', async (t) => {
+test('a time compared with a scalar sub-query prunes partitions', async (t) => {
   const last = [ROWS - 2, ROWS - 1, ROWS];
   for (const condition of [
     "ts > dateadd('m', -3, (select max(ts) from t))",
@@ -58,18 +58,18 @@ test('a comparison of the time with such a value reads the rows that are left al
   }
   t.deepEqual(await numbers('select n from t where ts = (select max(ts) from t)'), [ROWS]);
   t.deepEqual(await numbers('select n from t where ts <= (select min(ts) from t)'), [1]);
-  // Null compares with no time.
+  // A comparison with null is never true.
   t.deepEqual(await numbers('select n from t where ts > (select max(ts) from none)'), []);
   t.deepEqual(await numbers('select count() from t where v > (select v from none)'), [0]);
 });
 
-test('a second row is an error, whatever stands around it', async (t) => {
+test('a second row of a scalar sub-query is an error in any context', async (t) => {
   const error = await t.throwsAsync(rowsOf(server, 'select n from t where v > (select v from t)'));
   t.regex(error.message, /more than one row returned by a sub-query used as a value/);
   t.deepEqual(await numbers('select n from t where v = (select v from t where n = 7)'), [7]);
 });
 
-test('they stand within each other, in lists, groups and beside correlated ones', async (t) => {
+test('scalar sub-queries nest, in lists, groups and beside correlated ones', async (t) => {
   const nested = `select count() from t where n > (select avg(n) from t
     where n > (select avg(n) from t where n > (select min(n) from t)))`;
   t.deepEqual(await numbers(nested), [249]);
@@ -86,7 +86,7 @@ test('they stand within each other, in lists, groups and beside correlated ones'
   );
 });
 
-test('statements that are run again at the same time do not see each other', async (t) => {
+test('concurrent executions do not see each other', async (t) => {
   const query = 'select count() from t where v > (select avg(v) from t)';
   for (let round = 0; round < 20; round += 1) {
     const found = await Promise.all(Array.from({ length: 8 }, async () => await numbers(query)));
@@ -97,10 +97,10 @@ test('statements that are run again at the same time do not see each other', asy
   }
 });
 
-test('DISTINCT of symbols ends early, and knows null', async (t) => {
+test('DISTINCT of symbols ends early, and includes null', async (t) => {
   const symbols = async (query: string): Promise<(string | null)[]> =>
     (await rowsOf(server, query)).map(([text]) => text as string | null);
-  // Others read `t` meanwhile.
+  // Other statements read `t` meanwhile.
   await rowsOf(server, 'create table d as (select * from t) timestamp(ts) partition by hour wal');
   t.deepEqual((await symbols('select distinct k from d')).toSorted(), [
     'k0',

@@ -8,13 +8,13 @@ interface CertificateOptions {
   /** Arguments of `openssl req` that choose the key. */
   readonly key?: readonly string[];
   readonly digest?: string;
-  /** Of a server alone: it can sign no other. */
+  /** Whether it is only a server certificate, which cannot sign others. */
   readonly isServer?: boolean;
 }
 
 const ELLIPTIC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
 
-/** A folder of its own; `remove` it at the end. */
+/** A temporary folder; `remove` it at the end. */
 export class CertificateFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'tidemark-tls-'));
 
@@ -22,7 +22,7 @@ export class CertificateFolder {
     return join(this.path, name);
   }
 
-  /** Writes `NAME.crt` and `NAME.key`: signed by itself, for localhost. */
+  /** Writes `NAME.crt` and `NAME.key`, self-signed for localhost. */
   make(name: string, options: CertificateOptions = {}): void {
     const { key = ELLIPTIC, digest = 'sha256', isServer = false } = options;
     const out = ['-keyout', this.file(`${name}.key`), '-out', this.file(`${name}.crt`)];
@@ -33,7 +33,7 @@ export class CertificateFolder {
     execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   }
 
-  /** `--set` values that encrypt every endpoint with a pair. */
+  /** `--set` values that encrypt every endpoint with a certificate and key. */
   settings(name: string): string[] {
     return [
       'tls.enabled=true',

@@ -1,4 +1,4 @@
-/** Certificates without a server: what a login is bound to, and which sessions are refused. */
+/** Certificates without a server: channel binding of logins, and refused sessions. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ function store(): CredentialStore {
   });
 }
 
-test('the binding is the digest by the hash of the signature', (t) => {
+test('channel binding uses the hash of the certificate signature', (t) => {
   const rsa = ['-newkey', 'rsa:2048'];
   for (const [name, options, hash] of [
     ['ec-256', { digest: 'sha256' }, 'sha256'],
@@ -55,7 +55,7 @@ test('the binding is the digest by the hash of the signature', (t) => {
   }
 });
 
-test('the keys of an endpoint win over those of all', (t) => {
+test('keys of an endpoint override the general keys', (t) => {
   const files = (endpoint: 'http' | 'http.min' | 'pg', ...set: string[]): unknown =>
     certificateFiles(loadConfig({ set }), endpoint);
   const shared = ['tls.enabled=true', 'tls.cert.path=c', 'tls.private.key.path=k'];
@@ -72,7 +72,7 @@ test('the keys of an endpoint win over those of all', (t) => {
   });
 });
 
-test('a store keeps its pair when the next cannot be used', (t) => {
+test('the store keeps its certificate when a new one is invalid', (t) => {
   const credentials = store();
   const seen: unknown[] = [];
   credentials.onChange((next) => seen.push(next));
@@ -88,7 +88,7 @@ test('a store keeps its pair when the next cannot be used', (t) => {
   t.deepEqual(seen, [credentials.current]);
 });
 
-test('an encrypted connection that ended counts no longer', async (t) => {
+test('a closed encrypted connection is no longer counted', async (t) => {
   const { port, server } = await start({ method: 'scram', connectionsMax: 1 }, store());
   for (let round = 0; round < 3; round += 1) {
     const client = pgClient(`127.0.0.1:${port}`, { ssl: { rejectUnauthorized: false } });
@@ -100,7 +100,7 @@ test('an encrypted connection that ended counts no longer', async (t) => {
   await server.close();
 });
 
-/** Sends bytes and reads what comes; resolves when the server ends it, or has been silent. */
+/** Sends bytes and reads the response; resolves when the server closes or stays silent. */
 function sendBytes(port: number, pieces: readonly Uint8Array[], cut: boolean): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
@@ -122,7 +122,7 @@ function sendBytes(port: number, pieces: readonly Uint8Array[], cut: boolean): P
   });
 }
 
-test('broken handshakes end their connection and nothing else', async (t) => {
+test('malformed handshakes close only their connection', async (t) => {
   const { port, server } = await start({ connectionsMax: 4 }, store());
   const request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
   const property = fc.asyncProperty(
@@ -143,7 +143,7 @@ test('broken handshakes end their connection and nothing else', async (t) => {
   await server.close();
 });
 
-test('where encryption is required, other machines must use it', async (t) => {
+test('required encryption applies to other machines', async (t) => {
   const outside = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .find(({ internal, family }) => !internal && family === 'IPv4')?.address;

@@ -1,4 +1,4 @@
-/** Encrypted endpoints, asked by the clients people use: curl, openssl, psql, psycopg. */
+/** Encrypted endpoints with common clients: curl, openssl, psql, psycopg. */
 import { execFile, spawnSync } from 'node:child_process';
 import { copyFileSync, renameSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
@@ -31,7 +31,7 @@ test.after.always(async () => {
   folder.remove();
 });
 
-/** Puts a pair in the place of another, the certificate first. */
+/** Replaces a certificate and its key, the certificate first. */
 function copyPair(from: string, to: string): void {
   for (const ending of ['crt', 'key']) {
     copyFileSync(folder.file(`${from}.${ending}`), folder.file('new'));
@@ -47,7 +47,7 @@ function pgPort(): number {
   return Number(server.pg.split(':')[1]);
 }
 
-/** The names on the certificate that a port shows, by openssl. */
+/** The subject of the certificate that a port presents, read with openssl. */
 async function subjectOf(port: string, ...args: string[]): Promise<string> {
   const child = run('openssl', ['s_client', '-connect', `127.0.0.1:${port}`, ...args]);
   child.child.stdin?.end();
@@ -64,7 +64,7 @@ function selectOne(scheme: string): string {
   return `${scheme}://localhost:${httpsPort()}/exec?query=select%201`;
 }
 
-test.serial('curl checks the certificate and gets its answer', async (t) => {
+test.serial('curl verifies the certificate and gets its response', async (t) => {
   const trusted = ['--cacert', folder.file('first.crt')];
   t.regex(await curl(...trusted, selectOne('https')), /"dataset":\[\[1\]\]/);
   await t.throwsAsync(curl(selectOne('https')), { message: /self.signed/ }, 'nobody vouches');
@@ -74,7 +74,7 @@ test.serial('curl checks the certificate and gets its answer', async (t) => {
   t.regex(await curl(...trusted, ...form), /"rowsImported":2/);
 });
 
-test.serial('plain text on the encrypted port ends, and old versions are refused', async (t) => {
+test.serial('plain text on the encrypted port and old TLS versions are refused', async (t) => {
   await t.throwsAsync(curl(selectOne('http')));
   const args = ['-tls1_1', '-cipher', 'DEFAULT@SECLEVEL=0'];
   await t.throwsAsync(subjectOf(httpsPort(), ...args));
@@ -92,7 +92,7 @@ function hasPsycopg(): boolean {
   return spawnSync('python3', ['-c', 'import psycopg']).status === 0;
 }
 
-test.serial('psycopg logs in encrypted, bound to the certificate', async (t) => {
+test.serial('psycopg logs in over TLS with channel binding', async (t) => {
   if (!hasPsycopg()) {
     t.log('psycopg is not there');
     t.pass();
@@ -117,7 +117,7 @@ test.serial('psycopg logs in encrypted, bound to the certificate', async (t) => 
   await t.throwsAsync(ask(other), { message: /certificate verify failed/ });
 });
 
-test.serial('psql and node-postgres are served encrypted', async (t) => {
+test.serial('psql and node-postgres connect over TLS', async (t) => {
   const place = `host=127.0.0.1 port=${pgPort()} user=admin password=quest dbname=qdb`;
   const args = ['-At', '-c', 'select 3 + 4', `${place} sslmode=require`];
   t.is((await run('psql', args)).stdout.trim(), '7');
@@ -128,7 +128,7 @@ test.serial('psql and node-postgres are served encrypted', async (t) => {
   await client.end();
 });
 
-test.serial('a handshake nobody asked for must name the protocol', async (t) => {
+test.serial('a direct TLS handshake must negotiate the protocol', async (t) => {
   const answerTo = async (protocols: string[]): Promise<string> =>
     await new Promise((resolve, reject) => {
       const options = { port: pgPort(), host: '127.0.0.1', rejectUnauthorized: false };
@@ -146,7 +146,7 @@ test.serial('a handshake nobody asked for must name the protocol', async (t) => 
   await t.throwsAsync(answerTo(['http/1.1']), { message: /no application protocol/i });
 });
 
-test.serial('what was sent in plain text is not read as encrypted', async (t) => {
+test.serial('plain text sent before the handshake is not read as encrypted', async (t) => {
   const request = clientMessage('', 80_877_103);
   const answer = await new Promise<string>((resolve) => {
     const socket = connectTcp(pgPort(), '127.0.0.1', () => {
@@ -160,7 +160,7 @@ test.serial('what was sent in plain text is not read as encrypted', async (t) =>
   t.regex(answer, /^E.*received unencrypted data after encryption request/s);
 });
 
-test.serial('another certificate is used as soon as its files fit together', async (t) => {
+test.serial('a new certificate is used once its files match', async (t) => {
   const shown = async (): Promise<readonly string[]> => [
     await subjectOf(httpsPort()),
     await subjectOf(String(pgPort()), '-starttls', 'postgres'),
@@ -178,7 +178,7 @@ test.serial('another certificate is used as soon as its files fit together', asy
   t.regex(server.log(), /"event":"certificate_loaded","endpoint":"pg"/);
 });
 
-test('a client that never begins its handshake does not hold up the end', async (t) => {
+test('a client that never starts its handshake does not delay the stop', async (t) => {
   const own = await startTestServer({ set: folder.settings('first') });
   const silent = connectTcp(Number(new URL(own.url).port), '127.0.0.1');
   silent.on('error', () => undefined);
@@ -190,7 +190,7 @@ test('a client that never begins its handshake does not hold up the end', async 
   silent.destroy();
 });
 
-test('a certificate that cannot be used stops the start, in one line', async (t) => {
+test('an invalid certificate stops the start with one line', async (t) => {
   folder.make('third');
   const attempt = async (settings: readonly string[]): Promise<string> => {
     const root = ['--root', folder.file('root')];

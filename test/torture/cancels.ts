@@ -1,10 +1,9 @@
 /**
  * npm run cancels -- [--count N] [--rows N] [--within MS] [--seed S]
  *
- * Ends running queries at random moments by each way there is: the socket closes, CancelRequest,
- * CANCEL QUERY, the statement's timeout, CANCEL and the timeout of the columnar protocol. The query
- * is gone in time, takes no more of the processor, keeps no temporary file, and its memory comes
- * back.
+ * Ends running queries at random times in every possible way: closed socket, CancelRequest, CANCEL
+ * QUERY, statement timeout, CANCEL and timeout of the columnar protocol. The query must end in
+ * time, use no more processor time, leave no temporary file, and release its memory.
  */
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -19,11 +18,11 @@ import { cpuTicks, residentBytes, spilledFiles } from './process.js';
 
 const CANCEL_CODE = 80_877_102;
 const GONE_MS = 5_000;
-/** Time over which the processor is watched, and ticks of 10 ms it may take at rest. */
+/** Time over which the processor is observed, and the ticks of 10 ms that it may use at rest. */
 const REST_MS = 500;
 const REST_TICKS = 25;
 const GROWTH_BYTES = 256 * 1024 * 1024;
-/** Freed memory goes back to the system when its thread asks for more, seconds later. */
+/** Freed memory returns to the system when its thread allocates again, seconds later. */
 const BACK_MS = 10_000;
 const WAYS = ['socket', 'request', 'statement', 'timeout', 'columns', 'columns timeout'] as const;
 
@@ -46,14 +45,14 @@ const QUERIES = [
   `SELECT count() FROM t WHERE s ~ '(t|e|x|)+(o|f|)* (.|..|...)+(r|o|w)+ 9.*x'`,
   'SELECT count() FROM (SELECT s, v, count() c FROM t GROUP BY s, v)',
   'SELECT sum(x) FROM long_sequence(100000000000)',
-  // Joins with very many rows for each, let through and not.
+  // Joins with very many matches per row, kept and filtered out.
   'SELECT count() FROM t a JOIN t b ON a.k % 10 = b.k % 10',
   'SELECT count() FROM t a JOIN t b ON a.k % 100 = b.k % 100 WHERE a.v + b.v < 0',
   'SELECT count() FROM t a LEFT JOIN t b ON a.k % 10 = b.k % 10 AND a.v + b.v < 0',
   'SELECT sum(a.k * b.v) FROM t a CROSS JOIN t b',
   'SELECT max(a.s || b.s) FROM t a JOIN t b ON a.k % 50 = b.k % 50',
   'SELECT a.v, count() FROM t a JOIN t b ON a.k % 20 = b.k % 20 GROUP BY a.v',
-  // Functions of long texts, aggregates that keep them, windows.
+  // Functions of long strings, aggregates that store them, windows.
   `SELECT max(length(replace(rpad(s, 100000, 'ab'), 'a', 'ccc'))) FROM t`,
   `SELECT count() FROM t WHERE rpad(s, 100000, 'abc') ~ '(a|b|c|x)*(.|..)+[^abc]$'`,
   `SELECT count_distinct(rpad(s, 1000, 'ab')) FROM t`,
@@ -76,7 +75,7 @@ await judgeRest();
 await server.stop();
 harness.finish();
 
-/** Runs one query and ends it; answers what is wrong. */
+/** Runs one query and ends it; returns the problem, if any. */
 async function oneCancel(random: Random, index: number): Promise<string | undefined> {
   const isExport = random.next() < 0.15;
   const way = isExport ? 'socket' : (WAYS[index % WAYS.length] ?? 'socket');
@@ -98,7 +97,7 @@ async function oneCancel(random: Random, index: number): Promise<string | undefi
   return undefined;
 }
 
-/** Answers when the query was ended, or `undefined` when it was done before. */
+/** Returns when the query was ended, or `undefined` when it had already completed. */
 function endBy(
   way: (typeof WAYS)[number],
   query: string,
@@ -187,7 +186,7 @@ async function byStatement(
     return undefined;
   }
   const ended = performance.now();
-  // It may have ended by itself meanwhile.
+  // It may have completed meanwhile.
   await exec(server, `CANCEL QUERY ${id}`).catch(() => undefined);
   return (await answer).includes('cancelled by user') ? ended : undefined;
 }
@@ -249,7 +248,7 @@ function judgeTimes(): void {
   harness.judge(late ? `a query is gone after ${figures}, expected ${withinMs} ms` : undefined);
 }
 
-/** Nothing is left of them. */
+/** Checks that nothing remains of the queries. */
 async function judgeRest(): Promise<void> {
   await sleep(REST_MS);
   const ticks = cpuTicks(server);

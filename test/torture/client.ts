@@ -1,4 +1,4 @@
-/** Talking to a server that may die at any moment. */
+/** Requests to a server that may crash at any time. */
 import type { TestServer } from '../golden/server.js';
 
 interface Rows {
@@ -26,13 +26,13 @@ export async function exec(server: TestServer, query: string, timeoutMs = 60_000
   return JSON.parse(text) as Rows;
 }
 
-/** The error of an answer; it follows the statement, which may be long. */
+/** The error of a response; it follows the statement, which may be long. */
 function reasonIn(text: string): string {
   const found = /"error":"(?:[^"\\]|\\.)*"/.exec(text);
   return (found?.[0] ?? text).slice(0, 300);
 }
 
-/** Imports CSV into a table; throws `Refused` unless every row was taken. */
+/** Imports CSV into a table; throws `Refused` unless every row was accepted. */
 export async function importCsv(
   server: TestServer,
   table: string,
@@ -59,7 +59,7 @@ export async function importCsv(
   }
 }
 
-/** Whether a connection ended rather than that the server refused something. */
+/** Whether the error is a lost connection and not a refusal. */
 export function isGone(error: unknown): boolean {
   return !(error instanceof Refused);
 }

@@ -1,9 +1,9 @@
 /**
  * npm run clock -- [--jumps N] [--seed S]
  *
- * The real server under libfaketime, whose clock jumps: to 1970, past 2038, through a leap
- * second, ten years back and forth, and to N instants of the seed. Writes go on, nothing
- * acknowledged is lost, running queries are not timed out, and restarts at any date find it all.
+ * Runs the real server under libfaketime, whose clock jumps: to 1970, past 2038, through a leap
+ * second, ten years forward and back, and to N random timestamps. Writes continue, nothing
+ * acknowledged is lost, running queries do not time out, and restarts at any date find all data.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -26,7 +26,7 @@ const FIXED = [
   '2034-06-01 00:00:00',
   '2014-06-01 00:00:00',
 ];
-/** A tolerance: the server's clock runs on while a query is on its way. */
+/** Tolerance, because the server's clock advances while a query is in flight. */
 const NEAR_MS = 60_000;
 
 const harness: Harness = new Harness('clock', ['jumps']);
@@ -88,7 +88,7 @@ async function jump(preload: string, instant: string): Promise<string | undefine
   if (problem !== undefined) {
     return `${instant}: ${problem}`;
   }
-  // Half of the restarts are kills: the log written at this date is read at the next.
+  // Half of the restarts are kills, so that a log written at this date is read at the next.
   server.process.kill(random.next() < 0.5 ? 'SIGKILL' : 'SIGTERM');
   await exitCode(server.process);
   server = await start(preload);

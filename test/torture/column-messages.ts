@@ -1,12 +1,12 @@
 /**
  * npm run column-messages -- [--messages N] [--seed S]
  *
- * Spoiled messages of the columnar protocol to a running server, over many connections at once;
- * some are cut, some have frames that break the rules of WebSockets. Each connection is answered
- * as the protocol has it and ends: OKs that count up, at most one refusal, after which it is closed
- * with 1011. After each group of connections the tables have exactly the rows that were committed,
- * those of whole messages all of them, of refused messages and later ones none. The server lives,
- * answers others, and holds at most 64 MiB more.
+ * Sends mutated columnar protocol messages to a running server, over many concurrent connections;
+ * some are aborted, some contain frames that violate the WebSocket protocol. Each connection must
+ * be answered according to the protocol and end: ascending OKs, then at most one refusal, after
+ * which it is closed with 1011. After each group of connections the tables must contain exactly the
+ * committed rows: all rows of complete messages, none of refused and later messages. The server
+ * must survive, answer other clients, and hold at most 64 MiB more.
  */
 import { once } from 'node:events';
 
@@ -19,25 +19,25 @@ import { until, within } from '../until.js';
 import { Harness, type Random, sleep } from './harness.js';
 import { residentBytes } from './process.js';
 
-/** Connections at once. */
+/** Number of concurrent connections. */
 const WIDTH = 16;
-/** Messages until the tables are looked at, and dropped. */
+/** Number of messages between checks of the tables, which are then dropped. */
 const GROUP = 4_000;
 const GROWTH_BYTES = 64 * 1024 * 1024;
-/** Groups before memory is measured: caches fill, code is compiled. */
+/** Groups before memory is measured, while caches fill and code is compiled. */
 const WARM_UP = 3;
 const MEMORY_LIMIT_MIB = 512;
-/** What the process may hold beside its limit until it is ended. */
+/** Memory beyond the limit at which the process is killed. */
 const SLACK_MIB = 512;
 const SPOILED_SHARE = 0.4;
-/** Clients that know what they are refused for give up, send again, or send the dictionary. */
+/** Refusals that clients understand: they give up, retry, or send the dictionary. */
 const REFUSALS: ReadonlySet<number> = new Set([
   STATUS.schemaMismatch,
   STATUS.parseError,
   STATUS.writeError,
   STATUS.dictionaryGap,
 ]);
-/** A broken rule, text, an end without a word, a message that is too long, and what still fits. */
+/** Protocol violation, text, abrupt end, a message that is too long, and normal closes. */
 const BROKEN_CLOSES: ReadonlySet<number | null> = new Set([
   null,
   1000,
@@ -60,14 +60,14 @@ const server = await startTestServer({
   ],
 });
 const port = Number(new URL(server.url).port);
-/** Rows of each table by the message of a script that they came with. */
+/** Rows of each table by script message. */
 const expected = new Map<Buffer, ReadonlyMap<string, number>>();
-/** What became of a message; absent where the client cannot know. */
+/** Outcome of each message; absent when the client cannot know it. */
 const fates = new Map<number, { readonly bytes: Buffer | null; isThere: boolean }>();
 const answers = new Map<string, number>();
 let sent = 0;
 let connections = 0;
-/** Failures are shown with what was said, but not with all of it. */
+/** Maximum characters of the messages shown with a failure. */
 const SHOWN = 3_000;
 const watchdog = setInterval(() => {
   const limit = (MEMORY_LIMIT_MIB + SLACK_MIB) * 2 ** 20;
@@ -82,7 +82,7 @@ await learn();
 const memory: number[] = [];
 while (sent < total && harness.failures < 10) {
   const end = Math.min(total, sent + GROUP);
-  // Spoiled types would make other columns of the tables.
+  // Creates the tables first, because mutated types would create different columns.
   await sayAll();
   const work = Array.from({ length: WIDTH }, () => converse(end, harness.random.fork()));
   await Promise.all(work);
@@ -107,7 +107,7 @@ function report(): void {
   const kinds = [...answers].sort(([one], [other]) => one.localeCompare(other));
   harness.say(`answers: ${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
   harness.judge(grown <= GROWTH_BYTES ? undefined : `memory grew by ${grown} bytes`);
-  // Connections that end before they begin would prove nothing.
+  // Connections that end before they start would prove nothing.
   const isDeep = (answers.get('ok') ?? 0) > sent / 2 && (answers.get('status 5') ?? 0) > sent / 50;
   harness.judge(isDeep ? undefined : 'few messages were answered');
 }
@@ -116,9 +116,9 @@ function count(kind: string): void {
   answers.set(kind, (answers.get(kind) ?? 0) + 1);
 }
 
-// ---- what is in the tables ----
+// ---- contents of the tables ----
 
-/** Every script as it is. */
+/** Sends every script unmodified. */
 async function sayAll(): Promise<void> {
   for (const script of SCRIPTS) {
     const numbers = script.map(() => newNumber(harness.random));
@@ -127,7 +127,7 @@ async function sayAll(): Promise<void> {
   }
 }
 
-/** Which rows they are. */
+/** Determines the rows of each message. */
 async function learn(): Promise<void> {
   await sayAll();
   const found = await rowsByMessage();
@@ -150,7 +150,7 @@ function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Rows of each table by the number of their message. */
+/** Rows of each table by message number. */
 async function rowsByMessage(): Promise<Map<number, Map<string, number>>> {
   const found = new Map<number, Map<string, number>>();
   for (const table of await tableNames()) {
@@ -170,7 +170,7 @@ async function rowsByMessage(): Promise<Map<number, Map<string, number>>> {
   return found;
 }
 
-/** Rows that the server says it committed, since the last time. */
+/** Rows that the server reports as committed, since the previous call. */
 async function committedRows(): Promise<number> {
   const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
   return Number(/^tidemark_ingest_rows_total\{protocol="qwp"\} (\d+)$/m.exec(text)?.[1] ?? NaN);
@@ -187,7 +187,7 @@ async function judgeTables(): Promise<string | undefined> {
     committed = (await committedRows()) - seenRows;
     return inTables === committed;
   };
-  // Of connections that were cut, commits may still be under way.
+  // Commits of aborted connections may still be in progress.
   await until(agree, 'tables and commits agree').catch(() => undefined);
   if (inTables !== committed) {
     return `${inTables} rows in tables, ${committed} committed`;
@@ -213,7 +213,7 @@ function sameRows(one: ReadonlyMap<string, number>, other: ReadonlyMap<string, n
   return one.size === other.size && [...one].every(([table, many]) => other.get(table) === many);
 }
 
-// ---- what is said ----
+// ---- conversations ----
 
 async function converse(end: number, random: Random): Promise<void> {
   while (sent < end && harness.failures < 10) {
@@ -242,7 +242,7 @@ async function converse(end: number, random: Random): Promise<void> {
   }
 }
 
-/** A frame, or the parts of one. */
+/** A frame, or its fragments. */
 function framed(bytes: Buffer, random: Random | undefined): Buffer {
   if (random === undefined || random.next() < 0.9 || bytes.length < 2) {
     return maskedFrame(KIND.binary, bytes);
@@ -256,8 +256,8 @@ function framed(bytes: Buffer, random: Random | undefined): Buffer {
 }
 
 /**
- * Says all of it and a last commit, and reads what is answered. `plain`: the message of a script
- * that was sent as it is, null where it was spoiled.
+ * Sends all messages and a final commit, and reads the responses. `plain`: the unmodified script
+ * message, null when mutated.
  */
 async function politely(
   said: Script,
@@ -296,7 +296,7 @@ async function politely(
   return close === (refusal === null ? 1000 : 1011) ? undefined : `closed with ${close}`;
 }
 
-/** Goes away without a word. */
+/** Disconnects abruptly. */
 async function cutOff(said: Script, random: Random): Promise<undefined> {
   const { socket } = await WebSocketClient.open(port, '/write/v4');
   const bytes = Buffer.concat(said.map((one) => framed(one, random)));
@@ -308,7 +308,7 @@ async function cutOff(said: Script, random: Random): Promise<undefined> {
   count('cut');
 }
 
-/** Frames that are none: wrong heads, masks left out, lengths that never come. */
+/** Invalid frames: wrong headers, missing masks, lengths whose data never arrive. */
 async function brokenFrames(said: Script, random: Random): Promise<string | undefined> {
   const client = await WebSocketClient.open(port, '/write/v4');
   const bytes = Buffer.concat(said.map((one) => framed(one, random)));

@@ -1,9 +1,9 @@
 /**
  * npm run connections -- [--connections N] [--heavy N] [--seconds S] [--within MS] [--seed S]
  *
- * Many kept-alive connections ask `SELECT 1` while heavy queries take every core: all are
- * answered, 99 of 100 in time. One connection over the limit is refused politely, and those
- * within it do not notice. With `--within 0` times are printed and not judged.
+ * Many kept-alive connections send `SELECT 1` while heavy queries occupy every core: all are
+ * answered, 99 of 100 in time. A connection over the limit is refused cleanly without affecting the
+ * others. With `--within 0` times are printed and not judged.
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ import { exec } from './client.js';
 import { Harness, quantile, type Random, sleep } from './harness.js';
 
 const ANSWER_MS = 60_000;
-/** Each connection asks about once in this time. */
+/** Average interval between the requests of a connection. */
 const THINK_MS = 1_000;
 const REQUEST = 'GET /exec?query=SELECT+1 HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const HEAVY =
@@ -35,7 +35,7 @@ const times: number[] = [];
 await exec(server, 'SELECT 1');
 const clients = await openAll(connections);
 harness.say(`${connections} connections are open`);
-// What is compiled while it runs is compiled before anything is measured.
+// Warms up the JIT compiler before measuring.
 await ask(3);
 times.length = 0;
 await ask(5);
@@ -72,7 +72,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** Every connection asks again and again until the time is over. */
+/** Every connection sends requests until the time is over. */
 async function ask(forSeconds: number): Promise<void> {
   const end = performance.now() + forSeconds * 1000;
   const problems = await Promise.all(
@@ -96,7 +96,7 @@ async function askUntil(end: number, socket: Socket, random: Random): Promise<st
   return undefined;
 }
 
-/** What comes for a request whose answer has a length, or what came until the end. */
+/** The response to a request, by its length or up to the end of the connection. */
 async function answerOf(socket: Socket, request: string): Promise<string> {
   return await new Promise((resolve) => {
     let text = '';
@@ -133,9 +133,9 @@ async function allRun(): Promise<string | undefined> {
   return `${running} of ${heavy} heavy queries run`;
 }
 
-/** The limit is reached by one connection more; the next gets 503. */
+/** One extra connection reaches the limit; the next gets 503. */
 async function oneTooMany(): Promise<string | undefined> {
-  // The client that `exec` keeps open may count or not.
+  // The connection kept open by `exec` may or may not count.
   const extra: Socket[] = [];
   let refusal = '';
   for (let tries = 0; tries < 4 && refusal === ''; tries += 1) {

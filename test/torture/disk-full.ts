@@ -1,9 +1,9 @@
 /**
  * npm run disk-full -- [--rounds N] [--seed S] [--mib N]
  *
- * Fills the file system under a working server, in a small file system of its own, and frees it
- * again: what is refused says so, queries go on, nothing acknowledged is lost, and writes work
- * within a second without a restart. Some rounds restart the server while the disk is full.
+ * Fills a small, separate file system under a working server and frees it again. Refusals state the
+ * reason, queries continue, nothing acknowledged is lost, and writes work again within a second
+ * without a restart. Some rounds restart the server while the disk is full.
  */
 import { closeSync, openSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +45,10 @@ harness.say(
 );
 harness.finish();
 
-/** Every second server does not stop before the disk does: the system refuses its writes. */
+/**
+ * Every second server has a minimal disk watermark, so that the operating system refuses its
+ * writes.
+ */
 async function start(): Promise<TestServer> {
   starts += 1;
   const set = starts % 2 === 0 ? ['disk.watermark=1'] : [];
@@ -67,7 +70,7 @@ async function oneRound(round: number): Promise<void> {
   ];
   await sleep(random.between(300, 900));
   if (random.next() < 0.25) {
-    // Everything acknowledged is in the log; a full disk is no reason not to start.
+    // Everything acknowledged is in the log; a full disk must not prevent a start.
     server.process.kill('SIGKILL');
     state.over = true;
     await Promise.all(load);
@@ -93,7 +96,7 @@ async function renewTables(): Promise<void> {
   server = await start();
 }
 
-/** Leaves so many bytes free. */
+/** Fills the disk up to `left` free bytes. */
 function fill(left: number): void {
   const file = openSync(filler, 'a');
   const block = Buffer.alloc(256 * 1024, 1);
@@ -141,7 +144,7 @@ async function repeat(state: { over: boolean }, write: () => Promise<void>): Pro
   }
 }
 
-/** Queries never stop, however full the disk is. */
+/** Queries work at all times, however full the disk is. */
 async function readOn(state: { over: boolean }): Promise<void> {
   while (!state.over) {
     for (const table of TABLES) {

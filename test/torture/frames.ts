@@ -1,9 +1,9 @@
 /**
  * npm run frames -- [--frames N] [--seed S]
  *
- * Spoiled messages of the wire protocol, before and after the login, in any order: each session is
- * answered in well-formed messages and ends, errors have a SQLSTATE, the server lives, answers
- * others, and holds at most 64 MiB more.
+ * Sends mutated wire protocol messages, before and after the login, in any order. Each session must
+ * be answered with well-formed messages and end, errors must have an SQLSTATE, and the server must
+ * survive, answer other clients, and hold at most 64 MiB more.
  */
 import { connect } from 'node:net';
 
@@ -14,13 +14,13 @@ import { residentBytes } from './process.js';
 
 const SESSION_MS = 20_000;
 const GROWTH_BYTES = 64 * 1024 * 1024;
-/** Silence after which a client goes. */
+/** Milliseconds of silence after which a client disconnects. */
 const QUIET_MS = 250;
-/** Sessions at once. */
+/** Number of concurrent sessions. */
 const WIDTH = 32;
-/** Frames of one session. */
+/** Maximum number of frames per session. */
 const MAX_FRAMES = 24;
-/** Sessions before memory is measured: caches fill, code is compiled. */
+/** Sessions before memory is measured, while caches fill and code is compiled. */
 const WARM_UP = 200;
 const MEASURE_EVERY = 50;
 const HUGE = 0x7fffffff;
@@ -59,7 +59,7 @@ first.send(clientMessage('Q', 'CREATE TABLE t (a INT, b VARCHAR)'));
 await first.until('Z');
 first.close();
 
-/** Messages of the server by their letter. */
+/** Number of server messages by type letter. */
 const answers = new Map<string, number>();
 let sent = 0;
 let sessions = 0;
@@ -73,7 +73,7 @@ const summary = ['E', 'C', 'Z', 'G', 'H']
   .map((type) => `${type} ${answers.get(type) ?? 0}`)
   .join(', ');
 harness.say(`answers: ${summary}`);
-// Sessions that end before they begin would prove nothing.
+// Sessions that end before they start would prove nothing.
 const isDeep = (answers.get('C') ?? 0) * 40 > sent && (answers.get('E') ?? 0) * 20 > sent;
 harness.judge(isDeep ? undefined : 'few frames were answered');
 harness.judge(grown <= GROWTH_BYTES ? undefined : `memory grew by ${grown} bytes`);
@@ -94,7 +94,7 @@ async function work(random: Random): Promise<void> {
   }
 }
 
-/** A new client is served. */
+/** Checks that a new client is served. */
 async function isAlive(): Promise<string | undefined> {
   const client = await RawClient.login(port);
   client.send(clientMessage('Q', 'SELECT 1'));
@@ -103,9 +103,9 @@ async function isAlive(): Promise<string | undefined> {
   return types === 'TDCZ' ? undefined : `the server answers ${types}`;
 }
 
-// ---- what is sent ----
+// ---- requests ----
 
-/** Spoiled packets where the start-up packet and the password are expected. */
+/** Mutated packets where the startup packet and the password are expected. */
 function opening(random: Random): Buffer {
   sent += 2;
   const packets = [
@@ -120,7 +120,7 @@ function opening(random: Random): Buffer {
   ]);
 }
 
-/** A login, then frames: some whole, most spoiled. */
+/** A login followed by frames: some valid, most mutated. */
 function conversation(random: Random): Buffer {
   const parts = [startup('admin'), clientMessage('p', 'quest')];
   const count = random.between(1, MAX_FRAMES);
@@ -130,7 +130,7 @@ function conversation(random: Random): Buffer {
     if (fate < 0.4) {
       parts.push(frame);
     } else {
-      // A frame that ends where it says lets the conversation go on.
+      // A frame with a correct length lets the conversation continue.
       parts.push(fate < 0.97 ? spoiledBody(frame, random) : spoiled(frame, random));
     }
     if (random.next() < 0.5) {
@@ -166,7 +166,7 @@ function message(random: Random): Buffer {
   return random.pick(messages)();
 }
 
-/** A statement of the extended protocol from its text to its end. */
+/** All messages of one extended protocol statement. */
 function pipeline(text: string): Buffer {
   return Buffer.concat([
     clientMessage('P', '', text, [0]),
@@ -176,7 +176,7 @@ function pipeline(text: string): Buffer {
   ]);
 }
 
-/** A whole frame with something wrong in its body. */
+/** A frame of correct length with a mutated body. */
 function spoiledBody(frame: Buffer, random: Random): Buffer {
   const body = Buffer.from(frame.subarray(5));
   const place = random.between(0, Math.max(0, body.length - 1));
@@ -197,7 +197,7 @@ function spoiledBody(frame: Buffer, random: Random): Buffer {
   }
 }
 
-/** A frame with something wrong in it. */
+/** A frame with mutations anywhere. */
 function spoiled(frame: Buffer, random: Random): Buffer {
   const bytes = Buffer.from(frame);
   const place = random.between(0, bytes.length - 1);
@@ -235,16 +235,16 @@ function noise(random: Random): Buffer {
   return Buffer.from(Array.from({ length: random.between(0, 300) }, () => random.between(0, 255)));
 }
 
-// ---- what is answered ----
+// ---- responses ----
 
-/** One session from its first byte to its end; answers what is wrong. */
+/** Runs one session to its end; returns the problem, if any. */
 function session(bytes: Buffer): Promise<string | undefined> {
   return new Promise((resolve) => {
     const received: Buffer[] = [];
     const socket = connect(port, '127.0.0.1', () => {
       socket.write(bytes);
     });
-    // A server that waits for the rest of a frame says nothing.
+    // A server that waits for the remainder of a frame stays silent.
     socket.setTimeout(QUIET_MS, () => {
       socket.end();
     });
@@ -262,9 +262,9 @@ function session(bytes: Buffer): Promise<string | undefined> {
   });
 }
 
-/** Answers are whole messages that a server may send, but for the last, which may be cut. */
+/** Responses must be complete, valid server messages, except that the last may be truncated. */
 function wrongAnswer(bytes: Buffer): string | undefined {
-  // The answers to requests for encryption are single letters.
+  // Responses to encryption requests are single letters.
   let at = /^[NS](?!\0)/.test(bytes.toString('latin1', 0, 2)) ? 1 : 0;
   while (at + 5 <= bytes.length) {
     const type = String.fromCharCode(bytes[at] ?? 0);

@@ -1,9 +1,9 @@
-/** What the harnesses that run the server share: a seed, a tally, the closing line. */
+/** Shared by the harnesses that run the server: a seed, a tally, the closing line. */
 import { parseArgs } from 'node:util';
 
 import { internalErrorReport } from '../internal-errors.js';
 
-/** Numbers that follow from a seed (SplitMix64, the upper 32 bits). */
+/** Seeded random numbers (SplitMix64, upper 32 bits). */
 export class Random {
   #state: bigint;
 
@@ -11,7 +11,7 @@ export class Random {
     this.#state = BigInt(seed);
   }
 
-  /** A number in `0 <= x < 1`. */
+  /** A random number in `0 <= x < 1`. */
   next(): number {
     this.#state = BigInt.asUintN(64, this.#state + 0x9e3779b97f4a7c15n);
     let mixed = this.#state;
@@ -33,7 +33,7 @@ export class Random {
     return item;
   }
 
-  /** A generator of its own, so that concurrent users do not disturb each other's numbers. */
+  /** A separate generator, so that concurrent users do not affect each other's numbers. */
   fork(): Random {
     return new Random(this.between(0, 2 ** 31));
   }
@@ -48,7 +48,7 @@ export class Harness {
   readonly #failures: string[] = [];
   #passed = 0;
 
-  /** Reads `--NAME N` for each name; `--seed` is the time unless given. */
+  /** Parses `--NAME N` for each name; `--seed` defaults to the time. */
   constructor(name: string, numbers: readonly string[]) {
     const options = Object.fromEntries(
       ['seed', ...numbers].map((option) => [option, { type: 'string' as const }]),
@@ -60,7 +60,7 @@ export class Harness {
     this.seed = this.number('seed', Math.floor(Date.now() / 1000));
     this.random = new Random(this.seed);
     this.say(`${name}: seed ${this.seed}`);
-    // A run that is ended early tells what it tried until then.
+    // An interrupted run reports what it tried so far.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.once(signal, () => {
         this.say(`interrupted by ${signal}`);
@@ -90,7 +90,7 @@ export class Harness {
     this.say(`FAILED ${what} (--seed ${this.seed})`);
   }
 
-  /** One check: it holds, or what is wrong is printed. */
+  /** Records one check; prints the problem, if any. */
   judge(problem: string | undefined): void {
     if (problem === undefined) {
       this.pass();
@@ -103,7 +103,9 @@ export class Harness {
     return this.#failures.length;
   }
 
-  /** The closing line; nothing tried is a failure, and so is an internal error of a server. */
+  /**
+   * Prints the closing line. Zero attempts are a failure, and so is an internal error of a server.
+   */
   finish(): never {
     const internal = internalErrorReport();
     if (internal !== undefined) {
@@ -114,7 +116,7 @@ export class Harness {
     process.exit(this.failures === 0 && this.#passed > 0 ? 0 : 1);
   }
 
-  /** What cannot be tried here ends the run, loudly, and is no failure. */
+  /** Ends the run with a notice, but without failure, when the test is impossible here. */
   skip(why: string): never {
     this.say(`SKIPPED: ${why}`);
     this.say('0 passed, 0 failed');
@@ -122,7 +124,7 @@ export class Harness {
   }
 }
 
-/** The value below which `share` of the values lie. */
+/** The value below which a fraction `share` of the values lies. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -1,19 +1,19 @@
 /**
- * Statements that want too much of something: depth, terms, text, rows, time. Each is a shape with
- * a size, so that a run tries many members of each kind.
+ * Statements that use an excessive amount of something: depth, terms, text, rows, time. Each is a
+ * shape with a size, so that a run tries many instances of each kind.
  */
 import type { Random } from './harness.js';
 
 interface HostileShape {
   readonly name: string;
-  /** The statement of a size; a thousand is large for every shape. */
+  /** Builds the statement of a size; a thousand is large for every shape. */
   readonly statement: (size: number) => string;
 }
 
 const many = (size: number, one: (index: number) => string, between: string): string =>
   Array.from({ length: size }, (_, index) => one(index)).join(between);
 
-/** Tables `big` (long k, long v, varchar s, timestamp ts) and `one` (long k) exist. */
+/** Requires the tables `big` (long k, long v, varchar s, timestamp ts) and `one` (long k). */
 export const HOSTILE_SHAPES: readonly HostileShape[] = [
   {
     name: 'conjunction',
@@ -97,7 +97,7 @@ export const HOSTILE_SHAPES: readonly HostileShape[] = [
   },
 ];
 
-/** One member of a shape; sizes are spread evenly over their magnitude. */
+/** A random instance of a shape; sizes are evenly distributed over their magnitude. */
 export function hostileStatement(shape: HostileShape, random: Random): string {
   return shape.statement(Math.ceil(10 ** (random.next() * 3.3)));
 }

@@ -1,10 +1,10 @@
 /**
  * npm run import-cuts -- [--offsets N] [--seed S]
  *
- * Cuts the connection of an import at N byte offsets, among them every one near the end of the
- * body and the ends of its three parts: no row may be seen, and with `overwrite=true` the old table
- * stays. Then errors in the
- * last row with `atomicity=abort`, and whole imports, so that the harness is known to see.
+ * Aborts an import at N byte offsets, including every offset near the end of the body and at the
+ * ends of its three parts: no row may be visible, and with `overwrite=true` the old table must
+ * remain. Then runs imports with an error in the last row and `atomicity=abort`, and complete
+ * imports, to prove that the harness detects rows.
  */
 import { readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -29,7 +29,7 @@ const lines = Array.from(
   { length: ROWS },
   (_, row) => `${new Date(Date.UTC(2024, 0, 1) + row * 60_000).toISOString()},${row},text ${row}`,
 );
-/** The rows in three parts, each with a header of its own. */
+/** The rows in three parts, each with a separate header. */
 const PARTS = [lines.slice(0, 100), lines.slice(100, 1_200), lines.slice(1_200)].map(
   (part) => `ts,x,note\n${part.join('\n')}\n`,
 );
@@ -42,7 +42,7 @@ await badLastRow();
 await server.stop();
 harness.finish();
 
-/** The bytes of a request; chunked ones have no length to compare with. */
+/** Bytes of a request; chunked ones have no total length to compare with. */
 function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
   const type = 'Content-Disposition: form-data; name="data"; filename="data.csv"';
   const parts = PARTS.map((csv) => `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n`);
@@ -59,7 +59,7 @@ function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
 async function cuts(): Promise<void> {
   const near = Math.min(LAST_BYTES, Math.floor(offsets / 2));
   const whole = request('new0', false, false).length;
-  // How many bytes before the last one of the closing boundary.
+  // Offsets counted back from the end of the closing boundary.
   const random = Array.from({ length: offsets }, (_, index) =>
     index < near ? index + 1 : harness.random.between(1, whole - 10),
   );
@@ -82,7 +82,7 @@ async function cuts(): Promise<void> {
   harness.judge(staged.length === 0 ? undefined : `files are left: ${staged.join(', ')}`);
 }
 
-/** What stays in the staging directory; an import that was given up may still be clearing up. */
+/** Files in the staging directory; an aborted import may still be cleaning up. */
 async function leftFiles(): Promise<readonly string[]> {
   const end = Date.now() + CLEAR_MS;
   for (;;) {
@@ -94,7 +94,7 @@ async function leftFiles(): Promise<readonly string[]> {
   }
 }
 
-/** Where a part has ended and another begins: before, in and after its boundary. */
+/** Offsets between parts: before, inside and after a boundary. */
 function betweenParts(): number[] {
   const text = request('new0', false, false).toString('latin1');
   const end = text.lastIndexOf(`--${BOUNDARY}--`) + `--${BOUNDARY}--`.length;
@@ -107,7 +107,7 @@ async function oneCut(random: Random, worker: number, missing: number): Promise<
   const overwrite = random.next() < 0.5;
   const table = overwrite ? 'old' : `new${worker}`;
   const bytes = request(table, overwrite, random.next() < 0.5);
-  // After the closing boundary either outcome is right: everything was sent, nothing answered.
+  // After the closing boundary either outcome is valid: everything was sent, nothing was answered.
   const closing = `--${BOUNDARY}--`;
   const at = bytes.lastIndexOf(closing) + closing.length - missing;
   await sendPart(bytes.subarray(0, at), random.next() < 0.5);
@@ -121,7 +121,7 @@ async function oneCut(random: Random, worker: number, missing: number): Promise<
   );
 }
 
-/** Sends bytes and ends the connection, with or without a farewell. */
+/** Sends bytes and ends the connection, with a normal close or a reset. */
 async function sendPart(bytes: Buffer, reset: boolean): Promise<void> {
   const socket = connect(Number(address.port), address.hostname);
   socket.on('error', () => undefined);

@@ -2,9 +2,9 @@
  * npm run kill9 -- [--rounds N] [--seed S] [--check-every N]
  *
  * Runs the server under mixed load (imports, inserts over HTTP and the wire protocol, late rows,
- * updates, new columns, queries), kills it after 50 to 1,500 ms, starts it again and compares
- * what is there with what was acknowledged. A seed fixes what is sent and when the kill comes;
- * how far the server got by then is the machine's.
+ * updates, new columns, queries), kills it after 50 to 1,500 ms, restarts it, and compares its
+ * contents with the acknowledged writes. The seed determines the requests and the time of the kill;
+ * the server's progress by then depends on the machine.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,10 +19,10 @@ import { pgClient } from '../pg-client.js';
 const TABLES = ['alpha', 'beta', 'gamma'] as const;
 const UNITS = ['DAY', 'HOUR', 'MONTH'] as const;
 const MODES = ['sync', 'async', 'nosync'] as const;
-/** Tables start anew so often, which keeps a round short and drops tables under load. */
+/** Number of rounds between fresh tables, which keeps rounds short and drops tables under load. */
 const RENEW_ROUNDS = 25;
 const START_LIMIT_MS = 1_000;
-/** From so many starts on their 99th percentile means something. */
+/** Minimum number of starts for a meaningful 99th percentile. */
 const ENOUGH_STARTS = 100;
 
 const harness: Harness = new Harness('kill9', ['rounds', 'check-every']);
@@ -32,7 +32,7 @@ const ledger = new Ledger();
 const counts = { imports: 0, inserts: 0, transactions: 0, updates: 0, columns: 0, queries: 0 };
 const refusals = new Map<string, number>();
 const startsMs: number[] = [];
-/** Columns that must be there, and those that may. */
+/** Columns that must exist, and columns that may exist. */
 const added = { known: new Set<string>(), possible: new Set<string>() };
 let nextBatch = 0;
 
@@ -74,7 +74,7 @@ async function oneRound(round: number): Promise<void> {
     );
     await sleep(random.between(50, 1_500));
     state.dying = true;
-    // Every fifth kill comes while the server closes: during its last checkpoint.
+    // Every fifth kill happens during shutdown, in the last checkpoint.
     if (random.next() < 0.2) {
       server.process.kill('SIGTERM');
       await sleep(random.between(0, 120));
@@ -126,7 +126,7 @@ async function verify(server: TestServer): Promise<string | undefined> {
   return undefined;
 }
 
-/** Repeats an action until the server is dead; a refusal is counted, a lost answer is normal. */
+/** Repeats an action until the server is dead. Refusals are counted; a lost response is normal. */
 async function untilDeath(state: { dying: boolean }, action: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
@@ -147,11 +147,11 @@ async function untilDeath(state: { dying: boolean }, action: () => Promise<void>
   }
 }
 
-/** What a server answers that was asked to end before it is killed. */
+/** A refusal from a server that was stopped before it is killed. */
 const isStopping = ({ status, message }: Refused): boolean =>
   status === 503 && message.includes('the server is shutting down');
 
-/** The load is valid: what is refused is counted by its text, a defect of the server fails. */
+/** The load is valid: refusals are counted by message, and an internal error fails the run. */
 function refuse(error: Refused): void {
   const text = /"error":"([^"]*)/.exec(error.message)?.[1] ?? error.message;
   const kind = `${error.status} ${text.replace(/\d+/g, 'N')}`;
@@ -181,7 +181,7 @@ async function inserter(server: TestServer, client: number, random: Random): Pro
   counts.inserts += 1;
 }
 
-/** A transaction of several inserts over the wire protocol. */
+/** Commits several inserts in one transaction over the wire protocol. */
 async function transactor(server: TestServer, client: number, random: Random): Promise<void> {
   const connection = pgClient(server.pg);
   connection.on('error', () => undefined);
@@ -205,7 +205,7 @@ async function transactor(server: TestServer, client: number, random: Random): P
   }
 }
 
-/** Updates a batch of its own, sometimes after adding a column. */
+/** Updates a batch of this client, sometimes after adding a column. */
 async function changer(server: TestServer, client: number, random: Random): Promise<void> {
   const table = random.pick(TABLES);
   if (random.next() < 0.1 && added.known.size + added.possible.size < 40) {
@@ -232,7 +232,7 @@ async function changer(server: TestServer, client: number, random: Random): Prom
   counts.updates += 1;
 }
 
-/** No query ever sees a part of a batch. */
+/** No query may ever see a partial batch. */
 async function reader(server: TestServer, _: number, random: Random): Promise<void> {
   const table = random.pick(TABLES);
   const { dataset } = await exec(

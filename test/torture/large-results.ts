@@ -1,9 +1,8 @@
 /**
  * npm run large-results -- [--rows N] [--most MIB] [--pause MS] [--seed S]
  *
- * One result of many rows in every form, for a client that reads as fast as it can and for one
- * that stops in between: the server holds little of it, whatever the client does, and the whole
- * arrives.
+ * One result of many rows in every format, for a client that reads at full speed and for one that
+ * pauses: the server buffers little in both cases, and the complete result arrives.
  */
 import { request } from 'node:http';
 import { createGunzip } from 'node:zlib';
@@ -21,9 +20,9 @@ interface Case {
   readonly name: string;
   readonly target: string;
   readonly gzip?: boolean;
-  /** What the last bytes of the answer must be. */
+  /** Expected end of the response. */
   readonly end: string;
-  /** MiB that may be held beyond what any form may: row groups, and a codec in each thread. */
+  /** Additional MiB that this format may hold: row groups, and a codec in each thread. */
   readonly besides?: number;
 }
 
@@ -45,7 +44,7 @@ const CASES: readonly Case[] = [
   { name: 'CSV', target: `/exp?query=${QUERY}`, end: '"\r\n' },
   { name: 'Parquet', target: `/exp?fmt=parquet&query=${QUERY}`, end: 'PAR1', besides: 128 },
 ];
-// What threads and caches keep for good is there before anything is measured.
+// Warms up threads and caches before measuring.
 for (const test of CASES) {
   await download({ ...test, target: `${test.target}%20LIMIT%20100000` }, 0);
 }
@@ -78,12 +77,12 @@ async function oneCase(test: Case, pause: number): Promise<string | undefined> {
 }
 
 interface Download {
-  /** As they came, decoded. */
+  /** Number of decoded bytes received. */
   readonly bytes: number;
   readonly end: string;
 }
 
-/** Reads a whole answer; a pause comes after the first MiB. */
+/** Reads a complete response, with a pause after the first MiB. */
 async function download({ target, gzip = false }: Case, pause: number): Promise<Download> {
   const headers = gzip ? { ...TIMEOUT, 'Accept-Encoding': 'gzip' } : TIMEOUT;
   return await new Promise((resolve, reject) => {

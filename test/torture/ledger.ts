@@ -1,13 +1,13 @@
 /**
- * What clients sent and what was acknowledged. Each row carries its client, batch, index and a
- * checksum over them; a batch is one transaction. After any restart acknowledged batches are
- * complete exactly once, the others complete or absent.
+ * Sent and acknowledged writes. Each row carries its client, batch, index and a checksum over them;
+ * a batch is one transaction. After any restart acknowledged batches exist completely, exactly
+ * once; other batches exist completely or not at all.
  */
 import { crc32 } from 'node:zlib';
 
 import { type Random } from './harness.js';
 
-/** Columns of every table, in the order of the values. */
+/** Columns of every table, in value order. */
 export const COLUMNS = 'ts, client, batch, idx, rows, crc, gen, sym, note';
 
 export function tableDefinition(table: string, partitionBy: string): string {
@@ -17,10 +17,10 @@ export function tableDefinition(table: string, partitionBy: string): string {
   );
 }
 
-/** One row as texts; `null` is an empty field. */
+/** A row as strings; `null` is an empty field. */
 type RowTexts = readonly (string | null)[];
 
-/** Rows of one transaction. */
+/** The rows of one transaction. */
 export class Batch {
   readonly table: string;
   readonly client: number;
@@ -28,7 +28,7 @@ export class Batch {
   readonly rows: readonly RowTexts[];
   readonly crcSum: bigint;
   acknowledged = false;
-  /** Values of `gen` that may be found: what the last acknowledged update set, and those since. */
+  /** Possible values of `gen`: that of the last acknowledged update, and those of later updates. */
   generations: number[] = [0];
 
   constructor(table: string, client: number, number: number, random: Random, most: number) {
@@ -48,7 +48,7 @@ export class Batch {
     this.crcSum = sum;
   }
 
-  /** `VALUES` of an INSERT. */
+  /** The `VALUES` clause of an INSERT. */
   values(): string {
     const literal = (text: string | null): string => (text === null ? 'null' : `'${text}'`);
     const row = ([ts, ...rest]: RowTexts): string => {
@@ -64,14 +64,14 @@ export class Batch {
   }
 }
 
-/** Mostly ascending, a third of the rows up to two days late. */
+/** Mostly ascending timestamps; a third of the rows is up to two days late. */
 function instant(batch: number, random: Random): string {
   const late = random.next() < 0.33 ? random.between(0, 172_800_000) : 0;
   const ms = Date.UTC(2024, 0, 5) + batch * 60_000 + random.between(0, 59_999) - late;
   return new Date(ms).toISOString().replace('Z', '000Z');
 }
 
-/** All batches of a run of the harness. */
+/** All batches of a run. */
 export class Ledger {
   readonly #batches = new Map<string, Batch>();
 
@@ -79,7 +79,7 @@ export class Ledger {
     this.#batches.set(key(batch.table, batch.client, batch.number), batch);
   }
 
-  /** Forgets a table that starts anew. */
+  /** Forgets the batches of a table that is re-created. */
   clear(table: string): void {
     for (const [name, batch] of this.#batches) {
       if (batch.table === table) {
@@ -88,7 +88,7 @@ export class Ledger {
     }
   }
 
-  /** An acknowledged batch of a client, for an update. */
+  /** A random acknowledged batch of a client, for an update. */
   some(table: string, client: number, random: Random): Batch | undefined {
     const mine = [...this.#batches.values()].filter(
       (batch) => batch.acknowledged && batch.table === table && batch.client === client,
@@ -101,8 +101,9 @@ export class Ledger {
   }
 
   /**
-   * Compares a table with what was promised; `found` is the answer to `summaryQuery`. What was in
-   * the air and is found counts as promised from now on, what is absent as never sent.
+   * Compares a table with the acknowledged batches; `found` is the result of `summaryQuery`.
+   * In-flight batches that exist count as acknowledged from now on; missing ones count as never
+   * sent.
    */
   settle(table: string, found: readonly (readonly unknown[])[]): string | undefined {
     const seen = new Set<string>();
@@ -127,7 +128,7 @@ export class Ledger {
     return problem;
   }
 
-  /** Like `settle`, of what was acknowledged alone: what is in the air stays there. */
+  /** Like `settle`, but only for acknowledged batches: in-flight batches stay undecided. */
   lost(table: string, found: readonly (readonly unknown[])[]): string | undefined {
     const seen = new Set<string>();
     for (const row of found) {

@@ -1,11 +1,11 @@
 /**
  * npm run map-faults -- [--rounds N] [--seed S]
  *
- * Cuts segment files under running queries, or overwrites them before they are first read: the
- * process lives, every answer is right or an error, and other tables go on. An overwrite after a
- * checksum was compared is no fault of a disk, and is not looked for. What a cut leaves of a page
- * is such an overwrite, with zeros, for the query that reads this page at the time; within a page
- * files are therefore cut between queries.
+ * Truncates segment files under running queries, or overwrites them before they are first read: the
+ * process survives, every answer is correct or an error, and other tables continue. An overwrite
+ * after the checksum was compared is not a disk fault and not tested. Truncating within a page has
+ * the same effect, with zeros, for a query that reads the page at that time; therefore files are
+ * truncated within a page only between queries.
  */
 import {
   closeSync,
@@ -49,7 +49,7 @@ await rm(folder, { recursive: true, force: true });
 harness.say(`${counts.right} answers right, ${counts.refused} refused`);
 harness.finish();
 
-/** A closed root with two tables, and what the queries answer. */
+/** Creates a closed root with two tables, and returns the query results. */
 async function build(): Promise<ReadonlyMap<string, string>> {
   const server = await startTestServer({ root: good });
   for (const table of ['well', 'hurt']) {
@@ -66,7 +66,7 @@ async function build(): Promise<ReadonlyMap<string, string>> {
   return answers;
 }
 
-/** Segments of the table that is hurt. */
+/** Segments of the damaged table. */
 function segments(): readonly string[] {
   const tables = join(root, 'db', 't');
   const ids = readdirSync(tables).sort((a, b) => Number(a) - Number(b));
@@ -109,7 +109,7 @@ async function oneRound(random: Random): Promise<string | undefined> {
 }
 
 interface Readers {
-  /** Lets them end; the first wrong answer. */
+  /** Stops the queries; resolves to the first wrong answer. */
   end(): Promise<string | undefined>;
 }
 

@@ -1,10 +1,10 @@
 /**
  * npm run memory -- [--rows N] [--pool MIB] [--latency MS] [--seed S]
  *
- * Queries that want many times the memory they may have: each spills and is right, or fails with
- * an error that names memory; the process stays within the pool and 256 MiB; `SELECT 1` of
- * another client is answered in time; the memory comes back. Then rows are written faster than
- * they can be folded: writes are slowed, and nothing acknowledged is missing.
+ * Queries that need many times their memory limit: each spills and is correct, or fails with an
+ * error that names memory. The process stays within the pool plus 256 MiB, `SELECT 1` of another
+ * client is answered in time, and the memory is released. Then rows are written faster than they
+ * can be compacted: writes are throttled, and nothing acknowledged is missing.
  */
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, Refused } from './client.js';
@@ -12,7 +12,7 @@ import { Harness, quantile, sleep } from './harness.js';
 import { residentBytes, spilledFiles } from './process.js';
 
 const MIB = 1024 * 1024;
-/** What the process may hold beside the pool. */
+/** Allowed memory of the process beyond the pool. */
 const SLACK_BYTES = 256 * MIB;
 const BACK_MS = 10_000;
 const QUERY_MS = 600_000;
@@ -21,7 +21,7 @@ const NAMED = /out of memory for queries|memory is low|stopped as the largest qu
 interface Case {
   readonly name: string;
   readonly query: string;
-  /** The one row of the answer. */
+  /** The single row of the result. */
   readonly expected: readonly unknown[];
 }
 
@@ -48,7 +48,7 @@ await server.stop();
 await judgeWrites();
 harness.finish();
 
-/** What threads and caches keep for good is there before anything is measured. */
+/** Warms up threads and caches before measuring. */
 async function warmUp(): Promise<void> {
   const few = Math.max(1, Math.floor(rows / 10));
   await exec(server, tableOf('few', few), QUERY_MS);
@@ -84,7 +84,7 @@ function casesOf(table: string, count: number): Case[] {
   ];
 }
 
-/** Characters of all names with commas between. */
+/** Total characters of all names with separating commas. */
 function lengthOfNames(count: number): number {
   let digits = 0;
   for (let low = 1, width = 1; low <= count; low *= 10, width += 1) {
@@ -122,8 +122,8 @@ async function answerOf(query: string): Promise<string> {
 }
 
 /**
- * Memory and temporary files are given back. The allocator returns pages when a thread allocates
- * the next time, so a small query of another client goes on meanwhile.
+ * Waits until memory and temporary files are released. The allocator returns pages when a thread
+ * next allocates, so small queries of another client run meanwhile.
  */
 async function comesBack(name: string): Promise<string | undefined> {
   const most = before * 1.2 + 64 * MIB;
@@ -139,7 +139,10 @@ async function comesBack(name: string): Promise<string | undefined> {
   return `${name}: ${resident} MiB and ${spilledFiles(server)} files stay, ${mib(before)} before`;
 }
 
-/** Several at a time share the pool: each is right or fails by name, whatever the others do. */
+/**
+ * Several concurrent queries share the pool: each is correct or fails with a named limit,
+ * independent of the others.
+ */
 async function judgeManyAtOnce(): Promise<void> {
   watched.peak = 0;
   const cases = casesOf('big', rows).slice(0, 4);
@@ -177,7 +180,10 @@ function judgeLatency(): void {
   harness.judge(late ? `SELECT 1 takes more than ${latencyMs} ms (p99)` : undefined);
 }
 
-/** Rows that wait to be folded are bounded: writers are slowed or refused, never lost. */
+/**
+ * The number of rows that wait for compaction is bounded: writers are throttled or refused, and no
+ * row is lost.
+ */
 async function judgeWrites(): Promise<void> {
   const limited = await startTestServer({
     set: ['cairo.unwritten.limit=4M', 'cairo.commit.mode=nosync'],

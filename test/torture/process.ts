@@ -1,10 +1,10 @@
-/** What the system says of a server's process. */
+/** Process statistics of a server from the operating system. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { TestServer } from '../golden/server.js';
 
-/** Bytes of memory that are no mapped file's. */
+/** Resident bytes, without mapped files. */
 export function residentBytes(server: TestServer): number {
   const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
   const kib = (name: string): number =>
@@ -12,14 +12,14 @@ export function residentBytes(server: TestServer): number {
   return (kib('RssAnon') + kib('RssShmem')) * 1024;
 }
 
-/** Clock ticks (10 ms) of processor time. */
+/** Processor time in clock ticks (10 ms). */
 export function cpuTicks(server: TestServer): number {
   const stat = readFileSync(`/proc/${server.process.pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(fields[11]) + Number(fields[12]);
 }
 
-/** Files that queries keep on disk. */
+/** Number of spill files on disk. */
 export function spilledFiles(server: TestServer): number {
   const entries = readdirSync(join(server.root, 'tmp'), { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).length;

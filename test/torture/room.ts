@@ -1,11 +1,11 @@
 /**
  * npm run room -- [--cycles N] [--seed S] [--mib N]
  *
- * Room comes back, on a small file system of its own. Each cycle: what is dropped, replaced or
- * changed, each time in another way, is free within 5 s without another write and without a
- * restart; the disk is filled until writes are refused, often to its last byte; something is
- * dropped, which succeeds, and writers go on within 5 s; starts and ends, clean or not, take no
- * room. Everything acknowledged is there throughout, and the check finds nothing.
+ * Disk space is reclaimed, on a small separate file system. In each cycle, data are dropped,
+ * replaced or changed in a different way; their space must be free within 5 s, without another
+ * write or a restart. Then the disk is filled until writes are refused, often to its last byte;
+ * dropping something must succeed, and writers must continue within 5 s. Starts and stops, clean or
+ * not, must use no space. Everything acknowledged exists throughout, and the check finds nothing.
  */
 import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,10 +18,10 @@ import { freeBytes, insideNamespace, mountDisk } from './small-disk.js';
 const SOON_MS = 5_000;
 const KIB = 1024;
 const MIB = KIB * KIB;
-/** What manifests and the log may take more from one moment to the next. */
+/** Allowed growth of manifests and log between two measurements. */
 const SLACK = 256 * KIB;
 const DAYS = [0, 1, 2] as const;
-/** Tables that ways try themselves at, and one whose rows are not dropped. */
+/** Tables whose data are dropped, and one that is retained. */
 const VICTIMS = ['alpha', 'beta'] as const;
 const KEPT = 'kept';
 
@@ -30,7 +30,7 @@ interface Sent {
   readonly rows: number;
 }
 
-/** What a table holds: acknowledged batches, and uncertain ones. */
+/** Contents of a table: acknowledged and uncertain batches. */
 class Oracle {
   readonly sure = new Map<number, Sent>();
   readonly unknown = new Map<number, Sent>();
@@ -46,11 +46,11 @@ class Oracle {
   }
 }
 
-/** A way in which bytes go; `left` is the share of the table's bytes that may be left. */
+/** A way of freeing space; `left` is the fraction of the table's bytes that may remain. */
 interface Way {
   readonly name: string;
   readonly left: number;
-  /** Whether it needs no room to speak of. */
+  /** Whether it needs almost no free space. */
   readonly frees: boolean;
   go(table: string): Promise<void>;
 }
@@ -163,7 +163,7 @@ function quotedDay(number: number): string {
   return `'${day(number)}'`;
 }
 
-/** Every second server stops only where the disk does. */
+/** Every second server refuses writes only when the disk is full. */
 async function start(turn: number): Promise<TestServer> {
   const set = turn % 2 === 1 ? ['disk.watermark=1'] : [];
   return await startTestServer({ root, set });
@@ -206,7 +206,7 @@ async function renew(table: string): Promise<void> {
   );
 }
 
-/** Rows of some days, each the same number. */
+/** Rows for several days, with an equal number per day. */
 function csv(batch: number, days: readonly number[], rows: number): string {
   const lines = days.flatMap((number) =>
     Array.from({ length: rows }, (_, row) => {
@@ -217,7 +217,7 @@ function csv(batch: number, days: readonly number[], rows: number): string {
   return `ts,batch,v,s,pad\n${lines.join('\n')}\n`;
 }
 
-/** One batch of one day; whether it was taken is known unless the connection ends. */
+/** Sends one batch of one day. Whether it was accepted is known unless the connection ends. */
 async function send(table: string, number: number, rows: number): Promise<void> {
   const batch = nextBatch++;
   const { sure, unknown } = oracle(table);
@@ -228,7 +228,7 @@ async function send(table: string, number: number, rows: number): Promise<void> 
   counts.batches += 1;
 }
 
-/** About so many MiB, the same in each day. */
+/** Loads about `size` bytes, distributed evenly over the days. */
 async function load(table: string, size: number): Promise<void> {
   const rows = 4_000;
   const times = Math.max(1, Math.round((size * MIB) / (rows * 150 * DAYS.length)));
@@ -266,7 +266,7 @@ async function tableBytes(table: string): Promise<number> {
   return bytesBelow(join(root, 'db', 't', String(dataset[0]?.[0])));
 }
 
-/** Waits until what checkpoints write and free comes to rest. */
+/** Waits until disk usage is stable after checkpoints. */
 async function settle(): Promise<number> {
   let before = used();
   for (let same = 0; same < 5;) {
@@ -289,7 +289,7 @@ async function becomes(what: string, isTrue: () => boolean): Promise<string | un
   return isTrue() ? undefined : what;
 }
 
-/** On a disk with room: the bytes that a way lets go are free soon. */
+/** On a disk with free space: the bytes that `chosen` frees are available soon. */
 async function tryWay(chosen: Way, table: string): Promise<void> {
   await renew(table);
   await load(table, mib / 8);
@@ -306,7 +306,7 @@ async function tryWay(chosen: Way, table: string): Promise<void> {
   harness.judge(await verify(chosen.name));
 }
 
-/** Writes until they are refused, and lets another program take what is left. */
+/** Writes until writes are refused, and lets another program use the remaining space. */
 async function fillUp(cycle: number): Promise<void> {
   await renew(KEPT);
   for (let misses = 0; misses < 3;) {
@@ -348,7 +348,7 @@ async function insert(table: string): Promise<void> {
   sure.set(batch, { day: 2, rows });
 }
 
-/** On a full disk: the way succeeds, and writers go on soon. */
+/** On a full disk: `chosen` succeeds, and writers continue soon. */
 async function makesRoom(chosen: Way, table: string): Promise<string | undefined> {
   try {
     await chosen.go(table);
@@ -374,7 +374,7 @@ async function makesRoom(chosen: Way, table: string): Promise<string | undefined
   return undefined;
 }
 
-/** Starts and ends leave as much room as there was. */
+/** Starts and stops must not change the free space. */
 async function restarts(turn: number, where: string): Promise<string | undefined> {
   let least = freeBytes(disk);
   for (let time = 0; time < 3; time++) {

@@ -1,12 +1,11 @@
 /**
  * npm run senders -- [--minutes N] [--clients N] [--kills N] [--limit MIB] [--seed S]
  *
- * Senders of lines over HTTP, of lines over TCP and of the columnar protocol side by side; one
- * connection in ten is cut in the middle. In the first two fifths of the time the server is killed
- * again and again and started on the same files, then one process lives to the end. What was
- * acknowledged is there, whole; of what was not, a batch is there whole or not at all, and of a
- * connection of lines over TCP a part from its beginning; nothing else is there. Memory, shown by
- * the minute, does not grow.
+ * Concurrent senders of lines over HTTP, lines over TCP and the columnar protocol; one connection
+ * in ten is aborted. During the first two fifths of the time the server is repeatedly killed and
+ * restarted on the same files; then one process runs to the end. Acknowledged data exist
+ * completely. An unacknowledged batch exists completely or not at all; of a TCP connection a prefix
+ * of its lines exists. Nothing else exists. Memory, printed every minute, does not grow.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -22,20 +21,20 @@ import { Harness, quantile, type Random, sleep } from './harness.js';
 import { residentBytes } from './process.js';
 
 const MIB = 1024 * 1024;
-/** What the last minute may hold more than the second one of the same process. */
+/** Allowed growth from the second to the last minute of the same process. */
 const GROWTH_MIB = 96;
-/** What the process may hold beside its limit. */
+/** Allowed memory of the process beyond its limit. */
 const SLACK_MIB = 512;
 const CUT_SHARE = 0.1;
 const MAX_ROWS = 100;
-/** Batches of one connection. */
+/** Maximum number of batches per connection. */
 const MAX_BATCHES = 40;
 const MAX_PAUSE_MS = 40;
 const LOOK_MS = 1_000;
-/** Then it goes no further. */
+/** Number of failures after which the run stops. */
 const MAX_FAILURES = 20;
 
-/** Rows that are written together, or the lines of a connection. */
+/** Rows written together, or the lines of a connection. */
 interface Batch {
   readonly rows: number;
   isAcknowledged: boolean;
@@ -99,7 +98,7 @@ async function killAndStart(): Promise<void> {
   count('kills');
 }
 
-/** Sends until it is over; what ends a connection is the kills, the cuts, or a mistake. */
+/** Sends until the run is over. Connections end through kills, aborts, or defects. */
 async function client(send: (random: Random) => Promise<void>, random: Random): Promise<void> {
   while (!state.isOver && harness.failures < MAX_FAILURES) {
     const before = server;
@@ -149,7 +148,7 @@ async function overHttp(random: Random): Promise<void> {
   await sleep(random.between(0, MAX_PAUSE_MS));
 }
 
-/** The lines of a connection; its end, behind theirs, says that they are committed. */
+/** Sends the lines of a connection; the server closing its end acknowledges their commit. */
 async function overTcp(random: Random): Promise<void> {
   const before = server;
   const sender: Sender = await open(before);
@@ -170,7 +169,7 @@ async function overTcp(random: Random): Promise<void> {
   }
   sender.socket.end();
   const reason = await sender.closed;
-  // A process that dies ends its connections, too.
+  // A dying process closes its connections too.
   whole.isAcknowledged = reason === '' && server === before && !state.isKilling;
   count('connections over TCP', whole.isAcknowledged ? 1 : 0);
 }
@@ -187,7 +186,7 @@ function columnsOf(table: string, number: number, { rows: many }: Batch): Buffer
   );
 }
 
-/** Batches over two tables, in messages that wait for the last. */
+/** Batches over two tables, in deferred messages that are committed with the last. */
 async function inColumns(random: Random): Promise<void> {
   const peer = await WebSocketClient.open(Number(new URL(server.url).port), '/write/v4');
   try {
@@ -217,7 +216,7 @@ async function inColumns(random: Random): Promise<void> {
   }
 }
 
-// ---- what is looked at ----
+// ---- checks ----
 
 async function watchMemory(): Promise<void> {
   let shown = 0;
@@ -240,7 +239,7 @@ function tally(): string {
   return [...counts].map(([kind, many]) => `${many} ${kind}`).join(', ');
 }
 
-/** No query sees a part of a batch, at any time. */
+/** No query may see a partial batch at any time. */
 async function watchBatches(): Promise<void> {
   while (!state.isOver) {
     for (const table of TABLES.filter((one) => one !== 'tcp_rows')) {

@@ -1,11 +1,11 @@
 /**
  * npm run soak -- [--minutes N] [--clients N] [--limit MIB] [--seed S]
  *
- * Half of the clients write, change, read, drop and truncate; the other half send statements that
- * want too much, over HTTP and the wire protocol, and wait, run into their timeout, or go away. The
- * server lives, answers `/ping`, answers nothing with an internal error, stays within its memory
- * limit and 512 MiB, does not grow from its second to its last fifth, loses no acknowledged row,
- * gives back the room of what was dropped, ends cleanly, and `check` finds nothing.
+ * Half of the clients write, change, read, drop and truncate. The other half send excessive
+ * statements over HTTP and the wire protocol, and wait, time out, or disconnect. The server
+ * survives, answers `/ping`, returns no internal error, and stays within its memory limit plus 512
+ * MiB. Its memory does not grow from the second to the last fifth of the run. It loses no
+ * acknowledged row, frees the space of dropped data and stops cleanly, and `check` finds nothing.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,20 +21,20 @@ import { residentBytes, spilledFiles } from './process.js';
 import { pgClient } from '../pg-client.js';
 
 const MIB = 1024 * 1024;
-/** What the process may hold beside its limit. */
+/** Allowed memory of the process beyond its limit. */
 const SLACK_MIB = 512;
-/** What the last fifth may hold more than the second: caches that fill, pages of the allocator. */
+/** Allowed growth from the second to the last fifth: filling caches, allocator pages. */
 const GROWTH_MIB = 128;
 const BIG_ROWS = 100_000;
 const TIMEOUT_MS = 3_000;
-/** A client of a hostile statement waits no longer than this; an answer that late is counted. */
+/** Maximum wait of a client for an excessive statement; responses that late are counted. */
 const WAIT_MS = 60_000;
-/** After the last statement was sent, every client is answered within this time. */
+/** Time after the last statement within which every client must be answered. */
 const LAST_ANSWERS_MS = 2 * WAIT_MS;
 const ROOM_MS = 5_000;
-/** Log, manifest and symbols of a root whose tables are gone; the reserve is not counted. */
+/** Log, manifest and symbols of an empty root; the reserve file is not counted. */
 const EMPTY_ROOT_MIB = 16;
-/** The file that keeps room for what frees room on a full disk. */
+/** The file that reserves space for operations that free space on a full disk. */
 const RESERVE = 'reserve';
 const INTERNAL = /internal error|panicked|assertion failed|Schema error|DataFusion/;
 const LEDGER_TABLES = ['alpha', 'beta'] as const;
@@ -76,7 +76,7 @@ await judgeEnd();
 await rm(root, { recursive: true, force: true });
 harness.finish();
 
-/** Clients that still wait when the run is over: their statements cannot be ended. */
+/** Fails when clients still wait after the run, because their statements cannot be cancelled. */
 function tooLong(): never {
   harness.fail(`statements run on ${LAST_ANSWERS_MS / 1000} s after the last was sent`);
   harness.finish();
@@ -99,7 +99,7 @@ function count(kind: string): void {
   answers.set(kind, (answers.get(kind) ?? 0) + 1);
 }
 
-/** The error of a client; an internal error or a closed connection is a problem. */
+/** Judges the error of a client; an internal error or a closed connection is a problem. */
 function judgeError(query: string, error: unknown): void {
   const text = error instanceof Error ? error.message : String(error);
   const isRefusal = error instanceof Refused || (error as { code?: unknown }).code !== undefined;
@@ -157,7 +157,7 @@ async function readRows(_: number, random: Random): Promise<void> {
   }
 }
 
-/** A table that is made, filled, changed, and goes in each of the ways there are. */
+/** Creates, fills, changes and removes a table, in each possible way. */
 async function renew(table: string, random: Random): Promise<void> {
   await exec(server, `DROP TABLE IF EXISTS ${table}`);
   await exec(
@@ -192,7 +192,7 @@ async function hostileClient(index: number, random: Random): Promise<void> {
   }
 }
 
-/** One of five clients goes away before it is answered. */
+/** One in five clients disconnects before the response. */
 async function overHttp(query: string, random: Random): Promise<void> {
   const leaves = random.next() < 0.2;
   const signal = AbortSignal.timeout(leaves ? random.between(5, 1_500) : 10 * WAIT_MS);
@@ -303,7 +303,7 @@ async function judgeRows(): Promise<void> {
   harness.judge(spilledFiles(server) === 0 ? undefined : `${spilledFiles(server)} spilled files`);
 }
 
-/** What the files of the tables take, MiB. */
+/** Size of the table files in MiB. */
 function rootFiles(): ReadonlyMap<string, number> {
   const all = readdirSync(join(root, 'db'), { recursive: true, withFileTypes: true });
   const entries = all.filter((entry) => entry.name !== RESERVE);

@@ -1,7 +1,7 @@
 /**
- * One stop under load: clients of both protocols are in the middle of what they do when SIGTERM
- * comes. Each is answered, or its answer ends with an error of its protocol; the process ends in
- * time, with 0, and leaves no temporary files.
+ * One stop under load: clients of both protocols are active when SIGTERM arrives. Each gets its
+ * response, or its response ends with an error of its protocol. The process exits in time with 0
+ * and leaves no temporary files.
  */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -18,11 +18,11 @@ import { clientMessage, RawClient, startup } from '../pgwire/raw-client.js';
 import { exec } from './client.js';
 import { pgClient } from '../pg-client.js';
 
-/** Clients that tell when rows have come. */
+/** Number of clients that report when rows have arrived. */
 const STREAMS = 3;
 const STOP_MS = 4_000;
 
-/** Lets no row through, for longer than any stop takes. */
+/** No row passes the filter, for longer than any stop takes. */
 const HEAVY =
   'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b ' +
   'WHERE a.x * b.x % 7 = 9';
@@ -31,7 +31,7 @@ const INSERT = `INSERT INTO t SELECT x::timestamp, x, 'heavy' FROM (${PAIRS})`;
 const LONG = 'SELECT x, x * 2 y FROM long_sequence(1000000000)';
 const STOPPING = 'the server is shutting down';
 
-/** Ends well, or rejects with what is wrong. `begun`: rows have come. */
+/** Resolves on success, or rejects with the problem. `begun`: rows have arrived. */
 type Client = (server: TestServer, stopped: () => boolean, begun: () => void) => Promise<void>;
 
 class Wrong extends Error {}
@@ -53,7 +53,7 @@ interface HttpEnd {
   readonly complete: boolean;
 }
 
-/** Reads an answer to its end; of long ones the last characters are kept. */
+/** Reads a response to its end; of long ones only the last characters are stored. */
 function ask(
   server: TestServer,
   path: string,
@@ -126,7 +126,7 @@ const exportOverHttp: Client = async (server, _stopped, begun) => {
   require(status === 200 && !complete, `${status}, complete: ${complete}`);
 };
 
-/** Takes nothing of what it asked for: nothing can be said to it, and nothing waits for it. */
+/** A client that never reads: it cannot be notified, and nothing may wait for it. */
 function unread(portOf: (server: TestServer) => number, first: readonly Buffer[]): Client {
   return async (server) => {
     const socket = connect(portOf(server), '127.0.0.1');
@@ -157,7 +157,7 @@ const importOverHttp: Client = async (server, stopped) => {
   requireRefusal(end);
 };
 
-/** Is done within the time that work gets. */
+/** Completes within the time that running work gets. */
 const shortOverHttp: Client = async (server) => {
   for (;;) {
     const query = 'SELECT sum(sqrt(x)) FROM long_sequence(20000000)';
@@ -169,7 +169,7 @@ const shortOverHttp: Client = async (server) => {
   }
 };
 
-/** Asks small things until the server is closed. */
+/** Sends small queries until the server is closed. */
 function small(agent: Agent): Client {
   return async (server) => {
     for (;;) {
@@ -185,8 +185,8 @@ function small(agent: Agent): Client {
 }
 
 /**
- * The server is closed. Who connects at that very moment is reset by the operating system; who
- * was connected before has an answer.
+ * The server is closed. A client that connects at this moment is reset by the operating system; a
+ * client that was already connected gets a response.
  */
 function gone(error: unknown): HttpEnd {
   const isRefused = error instanceof NoAnswer && REFUSALS.has(error.code) && !error.isReused;
@@ -248,7 +248,7 @@ const idleOverWire: Client = async (server) => {
   require(text.includes('57P01'), `idle: ${text}`);
 };
 
-/** Logs in again and again. */
+/** Logs in repeatedly. */
 const loginsOverWire: Client = async (server) => {
   for (;;) {
     const client = clientOf(server);
@@ -261,7 +261,7 @@ const loginsOverWire: Client = async (server) => {
       await client.query('SELECT 1');
       await client.end();
     } catch (thrown) {
-      // What arrives between two messages of the client comes as an event.
+      // An error that arrives between two messages of the client is emitted as an event.
       const error = failure ?? thrown;
       const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
       require(REFUSALS.has(code) || ['57P01', '57P03'].includes(code), `login: ${code}`);
@@ -312,7 +312,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'logins over the wire': loginsOverWire,
 };
 
-/** What was wrong; empty when nothing was. */
+/** Returns the problems; empty if there are none. */
 export async function stopRound(pauseMs: number): Promise<readonly string[]> {
   const server = await startTestServer({
     set: [`shutdown.timeout=${STOP_MS}ms`, 'pg.auth.method=cleartext', 'query.concurrency=16'],

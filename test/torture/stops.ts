@@ -1,7 +1,7 @@
 /**
  * npm run stops -- [--rounds N] [--seed S]
  *
- * SIGTERM under load, again and again, at different moments of it.
+ * Repeated SIGTERM under load, at different times.
  */
 import { Harness } from './harness.js';
 import { stopRound } from './stop-round.js';

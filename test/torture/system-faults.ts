@@ -1,11 +1,10 @@
 /**
  * npm run system-faults -- [--runs N] [--seed S]
  *
- * The real server under `strace -e inject`: the k-th call of a kind that a thread makes fails,
- * with call, k and error drawn by the seed. Two thirds of the runs work on a new root until the
- * call was met; the others start on what a killed server left and close it again. Reads go on, no
- * signal ends the process, and after a restart without the tracer everything acknowledged is
- * there.
+ * The real server under `strace -e inject`: the k-th call of a kind by a thread fails, with call, k
+ * and error chosen by the seed. Two thirds of the runs work on a new root until the call was
+ * reached; the others start on the files of a killed server and close it again. Reads continue, no
+ * signal ends the process, and after a restart without the tracer everything acknowledged exists.
  */
 import { cpSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -23,13 +22,13 @@ const MODES = ['sync', 'async', 'nosync'];
 
 interface Call {
   readonly names: string;
-  /** The highest k: the tracer counts by thread, and one thread makes so many calls … */
+  /** Maximum k: the tracer counts per thread, and a working thread makes this many calls … */
   readonly atWork: number;
-  /** … from a start on what a kill left to the end of the process. */
+  /** … and this many from a start after a kill to the end of the process. */
   readonly restarting: number;
 }
 
-/** Calls the engine makes and Node, once started, hardly does. */
+/** Calls that the engine makes, and that Node makes rarely once started. */
 const CALLS: readonly Call[] = [
   { names: 'pwrite64', atWork: 30, restarting: 8 },
   { names: 'fdatasync', atWork: 12, restarting: 4 },
@@ -39,10 +38,10 @@ const CALLS: readonly Call[] = [
   { names: 'unlink,unlinkat', atWork: 12, restarting: 4 },
   { names: 'link,linkat', atWork: 10, restarting: 0 },
 ];
-/** Rounds of the load after which a call counts as not met. */
+/** Number of load rounds after which a call counts as not reached. */
 const MAX_ROUNDS = 40;
 
-/** One run: what fails, and when. */
+/** The failure of one run. */
 interface Fault {
   readonly injection: string;
   readonly mode: string;
@@ -51,7 +50,7 @@ interface Fault {
 
 const harness: Harness = new Harness('system-faults', ['runs']);
 const runs = harness.number('runs', 8);
-/** Runs whose server reached the call that fails. */
+/** Number of runs whose server reached the failing call. */
 let met = 0;
 if (!(await answers('strace', ['-V']))) {
   harness.skip('strace is not here');
@@ -82,7 +81,7 @@ function draw(random: Random): Fault {
   return { injection, mode: random.pick(MODES), atWork };
 }
 
-/** A root with tables, segments and a log that the next start replays. */
+/** Creates a root with tables, segments and a log that the next start replays. */
 async function leaveKilledRoot(random: Random): Promise<Ledger> {
   const ledger = new Ledger();
   const server = await startTestServer({ root: killedRoot });
@@ -130,7 +129,7 @@ async function underFault(
   try {
     server = await startTestServer({ root, wrapper, set: [`cairo.commit.mode=${mode}`] });
   } catch (error) {
-    // A start that fails with a message is an answer.
+    // A start that fails with a message is acceptable.
     return String(error).includes('tidemark: ') ? undefined : String(error);
   }
   const lost = atWork ? await work(server, random, ledger) : undefined;
@@ -138,14 +137,14 @@ async function underFault(
   return died ?? lost;
 }
 
-/** Ends the server as an operator would; how it died, if a signal killed it. */
+/** Stops the server as an operator would; returns the signal that killed it, if any. */
 async function end(server: TestServer): Promise<string | undefined> {
   const pid = Number((await readFile(join(root, 'lock'), 'utf8')).trim());
   const hung = setTimeout(() => process.kill(pid, 'SIGKILL'), 20_000);
   try {
     process.kill(pid, 'SIGTERM');
   } catch {
-    // It has ended already; how is looked at below.
+    // It has already ended; the exit code is checked below.
   }
   const code = await exitCode(server.process);
   clearTimeout(hung);
@@ -153,7 +152,9 @@ async function end(server: TestServer): Promise<string | undefined> {
   return code === null ? `ended by ${signalCode ?? 'a signal'}: ${server.log()}` : undefined;
 }
 
-/** Works until the call was met and once more; then a reader must see what was acknowledged. */
+/**
+ * Works until the call was reached, and once more; then a reader must see everything acknowledged.
+ */
 async function work(
   server: TestServer,
   random: Random,
@@ -172,7 +173,7 @@ async function work(
   return ledger.lost('alpha', dataset);
 }
 
-/** A little of everything; any step may be refused, then the rest is tried the next time. */
+/** A round of mixed steps; any may be refused, and the next round tries the remaining ones. */
 async function oneRound(
   server: TestServer,
   random: Random,

@@ -1,7 +1,7 @@
-/** Programs a harness may need. */
+/** Programs that a harness may need. */
 import { spawn } from 'node:child_process';
 
-/** Whether a command is here and answers. */
+/** Whether a command is installed and runs. */
 export function answers(command: string, args: readonly string[]): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: 'ignore' });

@@ -1,4 +1,6 @@
-/** A value becomes the same by INSERT, by UPDATE and by COPY of a Parquet file, or nowhere. */
+/**
+ * A value is converted alike by INSERT, by UPDATE and by COPY of a Parquet file, or refused by all.
+ */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -48,7 +50,7 @@ type Way = (target: string, source: string) => Promise<string | undefined>;
 const refusalOf = async (statement: string): Promise<string | undefined> =>
   (await exec(server, statement)).error;
 
-/** Each moves the one row of a table into another, and gives its refusal. */
+/** Each copies the single row of a table into another one, and returns the refusal. */
 const WAYS: Readonly<Record<string, Way>> = {
   INSERT: (target, source) => refusalOf(`INSERT INTO ${target}(v) SELECT v FROM ${source}`),
   UPDATE: async (target, source) => {
@@ -70,17 +72,17 @@ const isFloating = (type: string): boolean => is(type, 'FLOAT', 'DOUBLE');
 const isText = (type: string): boolean => is(type, 'VARCHAR', 'STRING', 'SYMBOL');
 const isTime = (type: string): boolean => is(type, 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS');
 
-/** Ways that refuse a type which others convert. */
+/** Conversions that only some of the ways refuse. */
 function refuses(way: string, from: string, to: string): boolean {
   const isShown = isInteger(from) || isFloating(from) || isTime(from);
-  // As the peer has it, a statement writes no number as a text; cells of files become texts.
+  // As in QuestDB, a statement does not store a number as a string, while file cells are converted.
   const isCell = (isShown && isText(to)) || (isInteger(from) && to === 'IPV4');
-  // UPDATE cuts no number.
+  // UPDATE does not truncate numbers.
   return (way !== 'COPY' && isCell) || (way === 'UPDATE' && isFloating(from) && isInteger(to));
 }
 
 for (const [type, literals] of Object.entries(SOURCES)) {
-  test.serial(`values of ${type} become the same on every way`, async (t) => {
+  test.serial(`values of ${type} are converted alike on every protocol`, async (t) => {
     for (const [number, literal] of literals.entries()) {
       const source = `src_${named(type)}_${String(number)}`;
       await run(
@@ -112,7 +114,7 @@ for (const [type, literals] of Object.entries(SOURCES)) {
   });
 }
 
-test.serial('a number that is no address is refused as a cell', async (t) => {
+test.serial('a number that is not an address is refused as a cell', async (t) => {
   await run(server, 'CREATE TABLE far (v LONG)', 'CREATE TABLE addresses (v IPV4)');
   await run(server, 'INSERT INTO far VALUES (5000000000)');
   await write(server, "COPY far TO 'far' WITH FORMAT PARQUET PARTITION_BY NONE");

@@ -1,13 +1,14 @@
 /**
- * Values of every pair of types in what brings them to one type: `=`, IN, BETWEEN, CASE, coalesce,
- * nullif, greatest and least. What means the same gives the same, and nothing is an internal error.
+ * Values of every pair of types in expressions with a common type: `=`, IN, BETWEEN, CASE,
+ * coalesce, nullif, greatest and least. Equivalent expressions give the same result, and none
+ * causes an internal error.
  */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, run } from '../scenario/statements.js';
 
-/** Values of each type; texts that are numbers and times, and such that are none. */
+/** Values of each type, including strings that are numbers or times, and others. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   BOOLEAN: ['true', 'false'],
   BYTE: ['1'],
@@ -50,7 +51,7 @@ test.after.always(async () => {
 });
 
 interface Outcome {
-  /** `null`: refused. */
+  /** `null` when refused. */
   readonly value: string | null;
   readonly message: string;
 }
@@ -65,7 +66,7 @@ async function valueOf(expression: string): Promise<Outcome> {
 }
 
 for (const [index, { type, value }] of COLUMNS.entries()) {
-  test(`${type} ${value} beside every other value`, async (t) => {
+  test(`${type} ${value} with every other value`, async (t) => {
     const a = `c${index}`;
     for (const [other, { type: otherType, value: otherValue }] of COLUMNS.entries()) {
       const b = `c${other}`;
@@ -91,7 +92,7 @@ for (const [index, { type, value }] of COLUMNS.entries()) {
         t.notRegex(outcome?.message ?? '', /^internal error/, pair);
       }
       t.is(within?.value, equal?.value, `${pair}: IN`);
-      // Nothing is between nulls.
+      // BETWEEN is never true for nulls.
       const hasNull = [value, otherValue].includes('null');
       if (least?.value !== null && most?.value !== null && !hasNull) {
         const both = String(least?.value === 'true' && most?.value === 'true');

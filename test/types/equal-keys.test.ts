@@ -1,6 +1,6 @@
 /**
- * Values that compare equal are one key wherever values become keys: both zeros of DOUBLE, FLOAT
- * and DOUBLE[]. Each statement answers over columns with both as over columns with one of them.
+ * Equal values are one key wherever values are keys: both zeros of DOUBLE, FLOAT and DOUBLE[]. Each
+ * statement gives the same answer over columns with both zeros as over columns with one of them.
  */
 import test from 'ava';
 
@@ -76,7 +76,7 @@ const STATEMENTS = [
 
 let server: TestServer;
 
-/** The name of a column and its table: with both zeros, or with one. */
+/** Table for a column: with both zeros, or with one. */
 function table(name: string, type: string, isMixed: boolean): string {
   return `${name}_${type.toLowerCase()}_${isMixed ? 'mixed' : 'plain'}`;
 }
@@ -106,7 +106,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** The rows of a statement, or its error. */
+/** Rows of a statement, or its error. */
 async function answer(sql: string): Promise<unknown> {
   const rows = await exec(server, sql).then(
     ({ dataset }) => dataset,
@@ -153,7 +153,7 @@ test('both zeros are one key of DEDUP and of ON CONFLICT', async (t) => {
   }
 });
 
-test('arrays with either zero are equal and one key where they are keys', async (t) => {
+test('arrays with either zero are equal, and one key', async (t) => {
   const rows = '(SELECT ARRAY[0.0, 1.0] a UNION ALL SELECT ARRAY[-0.0, 1.0])';
   t.deepEqual(await answer(`SELECT count() FROM (SELECT DISTINCT a FROM ${rows})`), [[1]]);
 });

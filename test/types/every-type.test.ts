@@ -1,6 +1,6 @@
 /**
- * Every type of the dialect through the whole path: CREATE TABLE, INSERT, SELECT, WHERE, a
- * restart (which writes segments), CSV, Parquet and back, `/imp`, and the PostgreSQL protocol.
+ * Every type of the dialect end to end: CREATE TABLE, INSERT, SELECT, WHERE, a restart (which
+ * writes segments), CSV, Parquet export and import, `/imp`, and the PostgreSQL protocol.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,17 +13,17 @@ import { pgClient } from '../pg-client.js';
 
 interface TypeCase {
   readonly type: string;
-  /** Two values as SQL writes them. */
+  /** Two SQL values. */
   readonly values: readonly [string, string];
-  /** The same as `/exec` prints them. */
+  /** The values in the JSON of `/exec`. */
   readonly json: readonly [unknown, unknown];
-  /** What `/exec` prints for a row without a value. */
+  /** The JSON of `/exec` for null. */
   readonly missing: unknown;
-  /** As a client of the PostgreSQL protocol reads the first value in text. */
+  /** The first value in the text format of the PostgreSQL protocol. */
   readonly pg: string;
-  /** Without equality. */
+  /** Whether the type has no equality. */
   readonly noEquality?: boolean;
-  /** `/imp` takes no such column. */
+  /** Whether `/imp` does not accept the column. */
   readonly noImport?: boolean;
 }
 
@@ -69,7 +69,7 @@ const TYPES: readonly TypeCase[] = [
   type('SYMBOL', ["'one'", "'two'"], ['one', 'two']),
   type('STRING', ["'text'", "'other'"], ['text', 'other']),
   type('VARCHAR', ["'naïve text of some length'", "'b'"], ['naïve text of some length', 'b']),
-  // An empty text is not null; /imp reads it as null.
+  // An empty string is not null; /imp reads it as null.
   type('VARCHAR', ["''", "'b'"], ['', 'b'], { noImport: true }),
   type('UUID', [`'${UUID}'`, `'${OTHER_UUID}'`], [UUID, OTHER_UUID]),
   type(
@@ -134,7 +134,7 @@ async function exec(server: TestServer, query: string): Promise<Answer> {
   return answer;
 }
 
-/** Three rows: the first values, nothing, the second values. The last comes out of order. */
+/** Three rows: the first values, null, the second values. The last row is out of order. */
 async function fill(server: TestServer): Promise<void> {
   const columns = TYPES.map(({ type: name }, index) => `c${index} ${name}`).join(', ');
   await exec(
@@ -154,7 +154,7 @@ const ROWS = [
   [TIMES[1], ...TYPES.map(({ json }) => json[1])],
 ];
 
-test('every type keeps its values on every way in and out', async (t) => {
+test('every type keeps its values on every protocol', async (t) => {
   t.timeout(120_000);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-types-'));
   const imports = join(root, 'import');

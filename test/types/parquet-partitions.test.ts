@@ -1,6 +1,6 @@
 /**
- * Partitions as Parquet files: the same answers as from native ones, before and after late rows,
- * updates, a restart and the way back.
+ * Parquet partitions give the same answers as native ones, before and after late rows, updates, a
+ * restart and the conversion back.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -69,7 +69,7 @@ async function parquetPartitions(server: TestServer): Promise<readonly unknown[]
   return rows.map(([name, size]) => (Number(size) > 0 ? name : `${String(name)} without size`));
 }
 
-test('queries over Parquet partitions answer as over native ones', async (t) => {
+test('queries over Parquet partitions answer like queries over native partitions', async (t) => {
   t.timeout(180_000);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-parquet-'));
   let server = await startTestServer({ root });
@@ -135,7 +135,7 @@ test('queries over Parquet partitions answer as over native ones', async (t) => 
   }
 });
 
-test('a conversion that cannot be is a clear error', async (t) => {
+test('an impossible conversion is a clear error', async (t) => {
   t.timeout(60_000);
   const server = await startTestServer();
   try {
@@ -149,7 +149,7 @@ test('a conversion that cannot be is a clear error', async (t) => {
     t.regex(await convert("c convert partition to parquet list '2023-01-01'"), /2023-01-01/);
     t.regex(await convert("c convert partition to parquet list 'x'"), /yyyy-MM-dd/);
     t.regex(await convert("flat convert partition to parquet list '2023'"), /not partitioned/);
-    // The active partition stays native, as the reference has it.
+    // The active partition stays native, as in the reference.
     await exec(server, "alter table c convert partition to parquet list '2024-01-02'");
     t.deepEqual(await exec(server, "select isParquet from table_partitions('c')"), [
       [false],

@@ -1,4 +1,4 @@
-/** What a user learns of views that are not theirs, or that they may not read. */
+/** Information that users get about views of others, or views that they may not read. */
 import test from 'ava';
 
 import { ADMIN, exec, rows, run, startAccessServer } from '../access/harness.js';
@@ -29,7 +29,7 @@ test.before(async () => {
       SELECT ts, sum(hidden) OVER (ORDER BY ts) x FROM secret_base)`,
     `CREATE LIVE VIEW other_live FLUSH EVERY 100ms IN MEMORY 1s START FROM BEGINNING AS (
       SELECT ts, sum(hidden) OVER (ORDER BY ts) x FROM secret_base)`,
-    // A refresh that fails quotes what it cannot read.
+    // A failed refresh quotes the value that it cannot convert.
     'CREATE TABLE notes (ts TIMESTAMP, note VARCHAR) TIMESTAMP(ts) PARTITION BY DAY',
     "INSERT INTO notes VALUES ('2026-01-01', 'my diary')",
     `CREATE MATERIALIZED VIEW quoting AS (
@@ -54,7 +54,7 @@ test.beforeEach(async () => {
   await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann');
 });
 
-/** Everything that the lists tell. */
+/** All contents of the lists. */
 async function listed(): Promise<string> {
   const parts: string[] = [];
   for (const list of ['jobs()', 'materialized_views()', 'live_views()', 'tables()']) {
@@ -68,7 +68,7 @@ const plan = async (who: string, query: string): Promise<string> => {
   return error ?? (dataset ?? []).flat().join('\n');
 };
 
-test.serial('without a right there is nothing to see', async (t) => {
+test.serial('without a right nothing is visible', async (t) => {
   const text = await listed();
   t.notRegex(text, /seen|other|secret_base|hidden/);
   const there = await exec(server, ANN, "SELECT pause_job('refresh', 'seen')");
@@ -77,7 +77,7 @@ test.serial('without a right there is nothing to see', async (t) => {
   t.is(there.status, not.status);
 });
 
-test.serial('one right on one view shows that one alone, and neither base nor query', async (t) => {
+test.serial('a right on one view shows only that view, without base and query', async (t) => {
   for (const right of RIGHTS) {
     await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann', `GRANT ${right} ON seen TO ann`);
     const text = await listed();
@@ -99,7 +99,7 @@ test.serial('one right on one view shows that one alone, and neither base nor qu
   }
 });
 
-test.serial('the values that a refresh failed on are shown to who may read them', async (t) => {
+test.serial('the values on which a refresh failed are shown only to their readers', async (t) => {
   const error = "SELECT last_error, state FROM jobs() WHERE name = 'quoting'";
   await until(async () => {
     const [found] = await rows(server, ADMIN, error);
@@ -116,7 +116,7 @@ test.serial('the values that a refresh failed on are shown to who may read them'
   t.regex(await listed(), /diary/);
 });
 
-test.serial('why a view does not follow is shown to who may read its query', async (t) => {
+test.serial('the reason of an invalid view is shown only to readers of its query', async (t) => {
   await run(server, 'ALTER TABLE secret_base RENAME COLUMN hidden TO concealed');
   const reason = `SELECT invalidation_reason FROM live_views() WHERE view_name = 'other_live'`;
   await until(async () => {
@@ -138,7 +138,7 @@ test.serial('why a view does not follow is shown to who may read its query', asy
   await run(server, 'ALTER TABLE secret_base RENAME COLUMN concealed TO hidden');
 });
 
-test.serial('EXPLAIN of a query that a view answers names no view that is not seen', async (t) => {
+test.serial('EXPLAIN does not name a view that its user may not see', async (t) => {
   t.regex(await plan(ADMIN, ANSWERED), /TableScanExec: seen/);
   await run(server, 'GRANT SELECT ON secret_base TO ann');
   for (const query of [ANSWERED, `SELECT * FROM (${ANSWERED}) LIMIT 1`]) {
@@ -148,7 +148,8 @@ test.serial('EXPLAIN of a query that a view answers names no view that is not se
     t.is((await exec(server, ANN, `EXPLAIN ANALYZE ${query}`)).error, undefined);
     t.notRegex(await plan(ANN, query), /seen|other/);
   }
-  // The answer of one who sees the view is not kept for one who does not, nor the other way round.
+  // A result cached for a user who may see the view is not returned to one who may not, nor the
+  // reverse.
   const [mine, theirs] = [await rows(server, ANN, ANSWERED), await rows(server, ADMIN, ANSWERED)];
   t.deepEqual(mine, theirs);
   t.notRegex(await plan(ANN, ANSWERED), /seen/);

@@ -1,4 +1,4 @@
-/** Views whose queries fail at run time: what the lists say of them, and how they go on. */
+/** Views whose queries fail at run time: their listed state, and how they recover. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -17,7 +17,7 @@ async function job(server: TestServer, view: string): Promise<readonly unknown[]
   return found[0] ?? [];
 }
 
-test('a value that is no number ends nothing but what is shown, until it has gone', async (t) => {
+test('a value that is not a number stops the refresh until it is removed', async (t) => {
   await withServer(async (server) => {
     await run(server, NOTES, "INSERT INTO notes VALUES ('2026-01-01', '1.5')");
     await run(server, `CREATE MATERIALIZED VIEW sums AS (${SUMS})`);
@@ -45,7 +45,7 @@ test('a value that is no number ends nothing but what is shown, until it has gon
     t.is(`refresh failed and is tried again: ${String(error)}`, String(reasons[0]));
     t.deepEqual(await rows(server, refreshed), finished, 'the last refresh that did well');
     t.deepEqual([await sorted(server, 'sums'), await sorted(server, 'totals')], shown);
-    // The others go on.
+    // Other views continue.
     await current(server, 'counts');
     t.is((await rows(server, 'counts')).length, 2);
 
@@ -64,12 +64,12 @@ test('a value that is no number ends nothing but what is shown, until it has gon
   });
 });
 
-test('REFRESH tries again at once what waits after failures, each time it is said', async (t) => {
+test('REFRESH retries a failed view immediately, each time', async (t) => {
   await withServer(async (server) => {
     await run(server, NOTES, "INSERT INTO notes VALUES ('2026-01-01', 'no')");
     await run(server, `CREATE MATERIALIZED VIEW sums AS (${SUMS})`);
     const failures = async (): Promise<number> => Number((await job(server, 'sums'))[1]);
-    // The next attempt by itself is eight seconds away.
+    // The next automatic attempt is eight seconds away.
     await until(async () => (await failures()) === 4, 'it fails four times');
     await run(server, 'REFRESH MATERIALIZED VIEW sums FULL');
     await until(async () => (await failures()) === 5, 'it is tried');
@@ -84,7 +84,7 @@ test('REFRESH tries again at once what waits after failures, each time it is sai
   });
 });
 
-test('a refresh that needs more memory than it may have', async (t) => {
+test('a refresh that needs more memory than its limit', async (t) => {
   const server = await startTestServer({
     set: ['query.memory.pool=64M', 'query.memory.limit=16M'],
   });
@@ -104,7 +104,7 @@ test('a refresh that needs more memory than it may have', async (t) => {
   );
   t.regex(String(await invalid(server, 'kinds')), /^refresh failed and is tried again: out of mem/);
   t.deepEqual(await rows(server, 'SELECT n FROM kinds'), [[1]]);
-  // Piece by piece: the places of rows take memory as well.
+  // Deletes step by step, because row positions take memory as well.
   for (const most of [2_000_000, 1_000_000, 1_000]) {
     await run(server, `DELETE FROM t WHERE v > ${most}`);
   }
@@ -112,7 +112,7 @@ test('a refresh that needs more memory than it may have', async (t) => {
   t.deepEqual(await rows(server, 'SELECT n FROM kinds'), [[1000]]);
 });
 
-test('a lookup table that is dropped ends the view that reads it', async (t) => {
+test('dropping a lookup table invalidates the view that reads it', async (t) => {
   const lookup = 'CREATE TABLE names (k LONG, name VARCHAR)';
   const named = `SELECT t.ts ts, name, count() n FROM t JOIN names ON t.k = names.k SAMPLE BY 1h`;
   await withServer(async (server) => {

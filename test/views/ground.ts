@@ -1,4 +1,4 @@
-/** Where statements run: a server, or a database in this process. */
+/** Statement runners: a server, or an in-process database. */
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ const MAX_ATTEMPTS = 10;
 const MEMORY = '/dev/shm';
 const MIN_MEMORY_BYTES = 2 ** 30;
 
-/** A database in this process, which may be closed and opened again. Queries stay prepared. */
+/** An in-process database, which can be closed and reopened. Queries stay prepared. */
 export class DatabaseGround implements Ground {
   readonly #root: string;
   #database: Database;
@@ -66,7 +66,7 @@ export class DatabaseGround implements Ground {
         await prepared.execute([], { rows: { format: 'json' } });
         return;
       } catch (failure) {
-        // A session tries again as well what met another commit.
+        // A session also retries statements that conflicted with another commit.
         const isMet = failure instanceof DatabaseError && failure.code === 'Replan';
         if (!isMet || attempt === MAX_ATTEMPTS) {
           throw failure;
@@ -99,7 +99,7 @@ export class DatabaseGround implements Ground {
     return await this.#database.prepare(tree, { user: 'admin' });
   }
 
-  /** Forgets the queries over what is dropped. */
+  /** Forgets the queries on a dropped object. */
   forget(name: string): void {
     for (const [query, prepared] of this.#queries) {
       if (query.includes(name)) {
@@ -114,12 +114,12 @@ export class DatabaseGround implements Ground {
   }
 }
 
-/** Without the disk's own time: what a crash leaves is the crash simulation's to find out. */
+/** Opens without syncs: the crash simulation covers durability. */
 function open(root: string): Promise<Database> {
   return openDatabase({ root, commitMode: 'nosync' });
 }
 
-/** In memory where there is room: checkpoints wait for the disk. */
+/** A folder in memory, if there is space, because checkpoints wait for the disk. */
 async function quickFolder(): Promise<string> {
   const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
   return bavail * bsize >= MIN_MEMORY_BYTES ? MEMORY : tmpdir();

@@ -1,6 +1,6 @@
 /**
- * Random histories of base tables with views over them. A failure names seed and number of its
- * history: `SEED=s FIRST=n HISTORIES=1` plays it again, with those that shared its database.
+ * Random histories of base tables with views. A failure names the seed and number of its history:
+ * `SEED=s FIRST=n HISTORIES=1` replays it, together with those that share its database.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -11,39 +11,39 @@ import { suiteSeed } from '../seed.js';
 import { type Random, randomFrom } from '../sql/time-series/random-table.js';
 import { DatabaseGround, type Ground, serverGround } from './ground.js';
 
-/** One base with its views. */
+/** A base with its views. */
 export interface History {
   readonly base: string;
-  /** Each after the one that it reads. */
+  /** Views in dependency order, with their queries. */
   readonly views: ReadonlyMap<string, string>;
-  /** What happened so far. */
+  /** Statements so far. */
   readonly done: string[];
 }
 
-/** A kind of views, and what may happen to a base of them. */
+/** A kind of view, and the possible changes of its base. */
 export interface Kind<H extends History> {
-  /** How many histories of it the suite plays. */
+  /** Number of its histories in the suite. */
   readonly histories: number;
   readonly steps: number;
   begin(ground: Ground, random: Random, number: number): Promise<H>;
   step(ground: Ground, random: Random, history: H): Promise<void>;
-  /** Whether it is a moment to compare at. */
+  /** Whether to compare now. */
   looks(random: Random): boolean;
-  /** Waits until the views show all there is, and compares them with their queries. */
+  /** Waits until the views are current, and compares them with their queries. */
   compare(t: ExecutionContext, at: Place, history: H): Promise<void>;
-  /** What follows the last comparison. */
+  /** Steps after the last comparison. */
   end?(t: ExecutionContext, at: Place, random: Random, history: H): Promise<void>;
 }
 
-/** Where a history is played; the states of all views there. */
+/** The database of a history, and the states of all views in it. */
 export interface Place {
   readonly ground: Ground;
   readonly states: (query: string) => Promise<readonly (readonly unknown[])[]>;
 }
 
-/** Histories that share a database: their steps are taken beside each other. */
+/** Number of histories that share a database and run interleaved. */
 const TOGETHER = 16;
-/** Databases at once: while one waits, others work. */
+/** Number of databases that run concurrently. */
 const AT_ONCE = 4;
 const WAIT_MS = 60_000;
 const LOOK_MS = 25;
@@ -52,7 +52,7 @@ export function pick<T>(random: Random, from: readonly T[]): T {
   return from[random(from.length)] as T;
 }
 
-/** The same question within a moment gets one answer, of a time after all were asked. */
+/** Equal requests within a short time share one answer, taken after all of them. */
 function place(ground: Ground): Place {
   const coming = new Map<string, Promise<readonly (readonly unknown[])[]>>();
   const states = (query: string): Promise<readonly (readonly unknown[])[]> => {
@@ -70,7 +70,7 @@ function place(ground: Ground): Place {
   return { ground, states };
 }
 
-/** Waits until the row of a view, in a list of all of them, says that it is current. */
+/** Waits until the row of a view, in a list of all views, reports that it is current. */
 export async function settled(
   at: Place,
   list: string,
@@ -89,7 +89,7 @@ export async function settled(
   }
 }
 
-/** Rows in an order of their own: views keep no order within a bucket. */
+/** Sorted rows, because views keep no order within a bucket. */
 export async function sorted(ground: Ground, query: string): Promise<readonly string[]> {
   return (await ground.rows(query)).map((row) => JSON.stringify(row)).sort();
 }
@@ -109,7 +109,7 @@ interface Playing<H extends History> {
   readonly number: number;
 }
 
-/** Plays histories in one database, which is closed and opened again now and then. */
+/** Plays histories in one database, which is occasionally closed and reopened. */
 async function playTogether<H extends History>(
   t: ExecutionContext,
   kind: Kind<H>,
@@ -159,7 +159,7 @@ async function playTogether<H extends History>(
   }
 }
 
-/** Plays as many histories as the suite does, or as `HISTORIES` says, from number `FIRST` on. */
+/** Plays the suite's number of histories, or `HISTORIES` of them, starting at number `FIRST`. */
 export async function playHistories<H extends History>(
   t: ExecutionContext,
   kind: Kind<H>,
@@ -188,7 +188,7 @@ export async function playHistories<H extends History>(
   t.log(`${(end - first) * TOGETHER} histories of seed ${seed} in ${took} s, 0 differences`);
 }
 
-/** Histories on a server that is killed after each second step. */
+/** Plays histories on a server that is killed after every second step. */
 export async function playWithKills<H extends History>(
   t: ExecutionContext,
   kind: Kind<H>,

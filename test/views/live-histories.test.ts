@@ -1,13 +1,13 @@
 /**
- * Random histories of a base table: whatever happens to it, each live view over it equals its own
- * query over it. `HISTORIES=100000 npx ava build/test/views/live-histories.test.js` plays as many.
+ * Random histories of a base table: after any changes, each live view equals its query.
+ * `HISTORIES=100000 npx ava build/test/views/live-histories.test.js` plays that many.
  */
 import test from 'ava';
 
 import { playHistories, playWithKills } from './history.js';
 import { live } from './live-history.js';
 
-test('live views equal their queries, whatever happens to their bases', (t) =>
+test('live views equal their queries after random changes of their bases', (t) =>
   playHistories(t, live));
 
 test('live views equal their queries after kills', (t) => playWithKills(t, live, 6));

@@ -1,4 +1,4 @@
-/** Histories of a base with live views, some of them over a materialized view of it. */
+/** Histories of a base with live views, some of them over a materialized view. */
 import type { ExecutionContext } from 'ava';
 
 import type { Random } from '../sql/time-series/random-table.js';
@@ -6,7 +6,7 @@ import type { Ground } from './ground.js';
 import { equal, type History, type Kind, pick, type Place, settled, sorted } from './history.js';
 
 interface LiveHistory extends History {
-  /** The latest instant that rows were added at, in minutes. */
+  /** The latest timestamp of appended rows, in minutes. */
   end: number;
   /** The materialized view between the base and the live views. */
   readonly between: string | undefined;
@@ -17,7 +17,7 @@ const BETWEEN = `SELECT view_name, view_status, refresh_base_table_txn, base_tab
   FROM materialized_views()`;
 const START = Date.UTC(2026, 2, 27) / 60_000;
 
-/** Windows that look back some way or all the way. */
+/** Windows with bounded and unbounded lookback. */
 const WINDOWS = [
   'sum(x) OVER (PARTITION BY s ORDER BY ts) a, row_number() OVER (PARTITION BY s ORDER BY ts) b',
   'count() OVER (ORDER BY ts) a, max(x) OVER (PARTITION BY s ORDER BY ts CUMULATIVE) b',
@@ -29,7 +29,7 @@ const WINDOWS = [
    rank() OVER (PARTITION BY s ORDER BY ts) c`,
   `first_value(x) OVER (PARTITION BY s ORDER BY ts) a, x - last_value(x) IGNORE NULLS OVER (
      PARTITION BY s ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) b`,
-  // Rows of one instant have no order in functions that do not run in one pass.
+  // Functions that need several passes do not order rows of equal time.
   `count(DISTINCT k) OVER (PARTITION BY s ORDER BY ts
      RANGE BETWEEN '3' HOUR PRECEDING AND '1' MINUTE PRECEDING) a`,
   'k * 2 a, upper(s) b',
@@ -55,7 +55,7 @@ function text(minute: number): string {
   return new Date((START + minute) * 60_000).toISOString();
 }
 
-/** Rows at the end of a base, some of them at one instant. */
+/** Rows at the end of a base, some with equal timestamps. */
 function ahead(random: Random, history: LiveHistory, count: number): string {
   const values = Array.from({ length: count }, () => {
     history.end += random(3) === 0 ? random(90) : random(2);
@@ -101,7 +101,7 @@ async function begin(ground: Ground, random: Random, number: number): Promise<Li
   return history;
 }
 
-/** What may happen to a base without ending its views for good. */
+/** Changes of a base that do not invalidate its views permanently. */
 function statements(random: Random, history: LiveHistory): readonly string[] {
   const { base } = history;
   const into = `INSERT INTO ${base} (ts, s, x, k)`;
@@ -121,7 +121,7 @@ function statements(random: Random, history: LiveHistory): readonly string[] {
     () => [`UPDATE ${base} SET s = 'b' WHERE k = ${random(4)} AND ${within()}`],
     () => [`DELETE FROM ${base} WHERE k = ${random(4)} AND ${within()}`],
     () => [`DELETE FROM ${base} WHERE ${within()}`],
-    // The base ends earlier, maybe by rows alone that views leave out.
+    // Rows at the end of the base are deleted, possibly only rows that the views filter out.
     () => {
       const from = Math.max(0, history.end - random(60));
       history.end = from;
@@ -135,7 +135,7 @@ function statements(random: Random, history: LiveHistory): readonly string[] {
       ...grow(),
       `ALTER TABLE ${base} DROP COLUMN another`,
     ],
-    // A view over the base is invalid for a while, and follows again.
+    // A view over the base is temporarily invalid, and recovers.
     () =>
       history.between === undefined
         ? [
@@ -193,7 +193,7 @@ async function compare(t: ExecutionContext, at: Place, history: LiveHistory): Pr
   }
 }
 
-/** Partitions are dropped: their rows stay in the view, and others follow. */
+/** Drops partitions: their rows stay in the view, and new rows follow. */
 async function end(
   t: ExecutionContext,
   at: Place,
@@ -211,7 +211,7 @@ async function end(
   history.done.push('DROP PARTITION');
   await ground
     .run(`ALTER TABLE ${history.base} DROP PARTITION WHERE ts < '${text(random(history.end + 1))}'`)
-    // There may be none, or the only one.
+    // There may be no partition, or only one.
     .catch(() => undefined);
   const last = text(history.end);
   history.end += 1;

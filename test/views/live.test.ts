@@ -1,4 +1,6 @@
-/** Live views over HTTP: what they show and when, what they take, what ends and what mends them. */
+/**
+ * Live views over HTTP: their contents and freshness, accepted queries, invalidation and repair.
+ */
 import test from 'ava';
 
 import { restart, rows, run, withServer } from '../scenario/statements.js';
@@ -14,7 +16,7 @@ const HEAD = 'FLUSH EVERY 100ms START FROM BEGINNING AS';
 const RUNNING = `SELECT ts, s, x, sum(x) OVER (PARTITION BY s ORDER BY ts) total,
   row_number() OVER (ORDER BY ts) number FROM t`;
 
-test('rows at the end, late ones, changes and deletions are shown', async (t) => {
+test('appended and late rows, changes and deletes are shown', async (t) => {
   await withServer(async (first) => {
     let server = first;
     const views = new Map([
@@ -58,7 +60,7 @@ test('rows at the end, late ones, changes and deletions are shown', async (t) =>
   });
 });
 
-test('anchored windows begin afresh, in views and in queries', async (t) => {
+test('anchored windows restart, in views and in queries', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     await run(
@@ -73,11 +75,11 @@ test('anchored windows begin afresh, in views and in queries', async (t) => {
     const totals = async (from: string): Promise<readonly unknown[]> =>
       (await rows(server, from)).map((row) => row[1]);
     const cases: readonly (readonly [string, readonly number[]])[] = [
-      // The clock skips 02:30 on the 29th: the day begins at 03:00.
+      // The clock skips 02:30 on the 29th: the day starts at 03:00.
       ["DAILY '02:30' 'Europe/Paris'", [1, 2, 4, 12, 16, 32]],
       ["DAILY '00:00'", [1, 2, 6, 8, 24, 32]],
       ["EXPRESSION timestamp_floor('1d', ts)", [1, 2, 6, 8, 24, 32]],
-      // The value comes back, and begins another period.
+      // The value occurs again, and starts a new period.
       ['EXPRESSION n', [1, 3, 4, 12, 16, 32]],
     ];
     for (const [index, [anchor, expected]] of cases.entries()) {
@@ -118,7 +120,7 @@ test('anchored windows begin afresh, in views and in queries', async (t) => {
   });
 });
 
-test('what cannot be a live view is refused, with its place', async (t) => {
+test('invalid live views are refused, with position', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, 'CREATE VIEW v AS (SELECT ts, x FROM t)', 'CREATE TABLE r (x INT)');
     await run(server, 'CREATE TABLE b (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY BYPASS WAL');
@@ -226,7 +228,7 @@ test('what cannot be a live view is refused, with its place', async (t) => {
   });
 });
 
-test('it is listed with all that was said, and can be made again', async (t) => {
+test('a live view is listed with its clauses, and can be created again', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     const written = `CREATE LIVE VIEW IF NOT EXISTS v FLUSH EVERY 250ms START FROM '2026-03-02'
@@ -293,7 +295,7 @@ test('it is listed with all that was said, and can be made again', async (t) => 
   });
 });
 
-/** Rows a second apart at the end of `t`, whose times are those of the numbers `from` to `to`. */
+/** Rows one second apart at the end of `t`, with the numbers `from` to `to`. */
 function seconds(from: number, to: number): string {
   return `INSERT INTO t SELECT timestamp_sequence('2026-05-01'::timestamp + ${from} * 1000000L,
     1000000L), 'k' || (x % 3), x::double, x FROM long_sequence(${to - from})`;
@@ -302,7 +304,7 @@ function seconds(from: number, to: number): string {
 const second = (number: number): string =>
   new Date(Date.UTC(2026, 4, 1) + number * 1_000).toISOString();
 
-test('late rows go on from an earlier state, which is near them', async (t) => {
+test('late rows resume from a nearby earlier state', async (t) => {
   const queries = {
     endless: `SELECT ts, s, x, sum(x) OVER (PARTITION BY s ORDER BY ts) total,
       lag(x, 2) OVER (ORDER BY ts) before, max(x) OVER (ORDER BY ts
@@ -326,7 +328,7 @@ test('late rows go on from an earlier state, which is near them', async (t) => {
     };
     await compare('filled');
     let resumes = 0;
-    // So many rows lie behind each of them: no more than three times as many are read.
+    // This many rows follow each late row; at most three times as many may be read.
     for (const behind of [40_000, 120_000, 9_000, 2, 20_000]) {
       await run(server, `INSERT INTO t VALUES ('${second(300_000 - behind)}', 'k1', 5.0, 0)`);
       await compare(`late by ${behind}`);
@@ -346,7 +348,7 @@ test('late rows go on from an earlier state, which is near them', async (t) => {
     await compare('the end is deleted');
     await run(server, seconds(299_500, 301_000));
     await compare('rows follow');
-    // Rows that were put away are not in the base any more, and in every earlier state.
+    // Archived rows are no longer in the base, but in every earlier state.
     await run(server, "ALTER TABLE t DROP PARTITION LIST '2026-05-01'");
     await run(server, seconds(301_000, 302_000));
     await live(server, ...Object.keys(queries));
@@ -361,7 +363,7 @@ test('late rows go on from an earlier state, which is near them', async (t) => {
   });
 });
 
-/** Rows that the views leave out lie behind those they show; what happens then, step by step. */
+/** Rows that the views filter out follow the rows they show; statements, step by step. */
 const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
   ['deleted', ['DELETE FROM t WHERE x = 0', "INSERT INTO t VALUES ('2026-03-02T11', 'a', 5.0, 5)"]],
   [
@@ -404,7 +406,7 @@ const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
   ],
 ];
 
-test('the end of a base goes back behind what is shown, and rows follow', async (t) => {
+test('rows deleted at the end of a base leave the view, and new rows follow', async (t) => {
   const windows = {
     endless: 'sum(x) OVER (PARTITION BY s ORDER BY ts) a, row_number() OVER (ORDER BY ts) b',
     ranged:
@@ -439,8 +441,9 @@ test('the end of a base goes back behind what is shown, and rows follow', async 
   });
 });
 
-test('rows between many stretches that are computed again are not lost', async (t) => {
-  // Of the gaps between what is read one less is left than of those between what is shown.
+test('rows between many recomputed ranges are not lost', async (t) => {
+  // The number of gaps between read ranges is one less than the number of gaps between shown
+  // ranges.
   const changed = Array.from({ length: 255 }, (_, index) => 32 + index * 16);
   const minutes = [10, 18, ...changed];
   const query = `SELECT ts, x, n, sum(x) OVER (ORDER BY ts
@@ -465,7 +468,7 @@ test('rows between many stretches that are computed again are not lost', async (
   });
 });
 
-test('what is put away stays in the view, over late rows and starts', async (t) => {
+test('rows of dropped partitions stay in the view across late rows and restarts', async (t) => {
   await withServer(async (first) => {
     let server = first;
     await run(server, TABLE, ROWS, `CREATE LIVE VIEW v ${HEAD} (${RUNNING})`);
@@ -502,7 +505,7 @@ test('what is put away stays in the view, over late rows and starts', async (t) 
   });
 });
 
-test('a view stops where its base does not fit, and goes on when it does again', async (t) => {
+test('a view stops when its base does not fit, and resumes when it does', async (t) => {
   await withServer(async (server) => {
     const cases: readonly (readonly [string, string, string])[] = [
       ['ALTER TABLE t DROP COLUMN x', 'drop column operation', 'ALTER TABLE t ADD COLUMN x DOUBLE'],
@@ -558,7 +561,7 @@ test('a view stops where its base does not fit, and goes on when it does again',
   });
 });
 
-test('a view over a materialized view follows it until that is computed anew', async (t) => {
+test('a view over a materialized view follows it until a full refresh', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(server, 'CREATE MATERIALIZED VIEW m AS (SELECT ts, s, sum(x) x FROM t SAMPLE BY 1h)');
@@ -583,7 +586,7 @@ test('a view over a materialized view follows it until that is computed anew', a
   });
 });
 
-test('many keys, one key with many rows, one instant over many commits', async (t) => {
+test('many keys, one key with many rows, one timestamp over many commits', async (t) => {
   t.timeout(300_000);
   await withServer(async (server) => {
     await run(

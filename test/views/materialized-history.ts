@@ -1,4 +1,4 @@
-/** Histories of a base with materialized views: of it, and one of another view. */
+/** Histories of a base with materialized views: over the base, and over another view. */
 import type { ExecutionContext } from 'ava';
 
 import type { Random } from '../sql/time-series/random-table.js';
@@ -6,16 +6,16 @@ import type { Ground } from './ground.js';
 import { equal, type History, type Kind, pick, type Place, settled } from './history.js';
 
 interface MaterializedHistory extends History {
-  /** Rows were added at the end of the base up to this instant, milliseconds since 1970. */
+  /** Timestamp up to which rows were appended, in milliseconds since 1970. */
   end: number;
-  /** Whether something happened that may have ended the views. */
+  /** Whether a statement may have invalidated the views. */
   isEnded: boolean;
 }
 
 const LIST = `SELECT view_name, view_status, refresh_base_table_txn, base_table_txn,
   invalidation_reason FROM materialized_views()`;
 
-/** Where rows begin that come in order: before clocks change, or after the other rows. */
+/** Start of the appended rows: before the clock change, or after all other rows. */
 const STARTS = [Date.UTC(2024, 9, 27, 0, 30), Date.UTC(2024, 9, 28)] as const;
 const UNITS = ['7m', '1h', '5h', '1d', '1w'] as const;
 const ALIGNMENTS = [
@@ -24,7 +24,7 @@ const ALIGNMENTS = [
   " ALIGN TO CALENDAR TIME ZONE 'Europe/Berlin'",
   " ALIGN TO CALENDAR TIME ZONE 'America/New_York' WITH OFFSET '00:45'",
 ] as const;
-/** Which of the views a history has; the second is one over the first. */
+/** The views of a history; the second reads the first. */
 const CHOSEN = [
   [0, 1],
   [0, 2],
@@ -38,14 +38,14 @@ const AGGREGATES = [
   'count_distinct(k) x, count() n, max(x) high',
 ] as const;
 
-/** An instant of some days around a change of clocks, some of them far away. */
+/** A timestamp within days around a clock change, occasionally far away. */
 function instant(random: Random): string {
   const day = random(12) === 0 ? random(4000) : 3948 + random(5);
   const at = Date.UTC(2014, 0, 1) + day * 86_400_000 + random(86_400) * 1000;
   return new Date(at).toISOString();
 }
 
-/** Rows a few seconds after each other, after all that were added in this way. */
+/** Rows a few seconds apart, after all rows appended so far. */
 function ahead(random: Random, history: MaterializedHistory, count: number): string {
   const values = Array.from({ length: count }, () => {
     history.end += random(4) === 0 ? random(1_200_000) : random(3) * 1_000;
@@ -99,7 +99,7 @@ async function begin(ground: Ground, random: Random, number: number): Promise<Ma
   return { base, views, end: pick(random, STARTS), isEnded: false, done: [] };
 }
 
-/** Statements after which views go on, and those after which they are computed anew. */
+/** Statements after which views continue, and those after which they are recomputed. */
 function statements(random: Random, history: MaterializedHistory): readonly string[] {
   const { base } = history;
   const into = `INSERT INTO ${base} (ts, s, x, k)`;
@@ -155,7 +155,7 @@ async function step(ground: Ground, random: Random, history: MaterializedHistory
     try {
       await ground.run(statement);
     } catch (failure) {
-      // A table without partitions has none to convert or to drop; a view that ended no ranges.
+      // A table without partitions has none to convert or drop; an invalid view has no ranges.
       if (!/CONVERT|DROP PARTITION|RANGE/.test(statement)) {
         throw failure;
       }

@@ -1,4 +1,7 @@
-/** Materialized views over HTTP: what they show, when, what ends it, who may change them. */
+/**
+ * Materialized views over HTTP: their contents and freshness, invalidation, and rights to change
+ * them.
+ */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from '../scenario/statements.js';
@@ -15,7 +18,7 @@ const PERIOD = ` PERIOD (LENGTH 1h TIME ZONE 'UTC' DELAY 4m)`;
 const HOURLY = 'SELECT ts, s, sum(x) x, count() n, first(x) f, last(x) l FROM t SAMPLE BY 1h';
 const DAILY = 'SELECT ts, sum(x) x, sum(n) n FROM hourly SAMPLE BY 1d';
 
-test('views follow what is added, late, changed and deleted, one over the other', async (t) => {
+test('views follow appends, late rows, updates and deletes, also stacked', async (t) => {
   await withServer(async (first) => {
     let server = first;
     await run(server, TABLE, ROWS, `CREATE MATERIALIZED VIEW hourly AS (${HOURLY})`);
@@ -47,7 +50,7 @@ test('views follow what is added, late, changed and deleted, one over the other'
   });
 });
 
-test('what a view does not follow ends it with a reason, and FULL repairs it', async (t) => {
+test('unsupported changes invalidate a view with a reason, and FULL repairs it', async (t) => {
   const cases = [
     ['TRUNCATE TABLE t', 'truncate operation'],
     ['ALTER TABLE t DROP COLUMN x', 'drop column operation'],
@@ -70,7 +73,7 @@ test('what a view does not follow ends it with a reason, and FULL repairs it', a
       if (/COLUMN|DROP TABLE/.test(statement)) {
         await run(server, 'DROP TABLE IF EXISTS t', TABLE, ROWS);
       }
-      // A renamed table is the one that it was.
+      // A renamed table keeps its identity.
       const base = statement.startsWith('RENAME') ? 'u' : 't';
       await run(server, `INSERT INTO ${base} VALUES ('2025-01-01', 'z', 1.0)`);
       await run(server, 'REFRESH MATERIALIZED VIEW v FULL');
@@ -152,7 +155,7 @@ test('manual, range and full refreshes, and limits', async (t) => {
   });
 });
 
-test('periods show what is over', async (t) => {
+test('period views show completed periods', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     await run(
@@ -175,7 +178,7 @@ test('periods show what is over', async (t) => {
   });
 });
 
-test('nothing but its query changes a view', async (t) => {
+test('only its query changes a view', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(server, 'CREATE MATERIALIZED VIEW v AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1d)');
@@ -226,7 +229,7 @@ test('nothing but its query changes a view', async (t) => {
   });
 });
 
-test('queries that cannot be kept current are refused, each with why', async (t) => {
+test('queries that cannot be maintained are refused with the reason', async (t) => {
   const cases = [
     ['SELECT ts, sum(x) FROM t SAMPLE BY 1h FILL(PREV)', /FILL on base table is not supported/],
     ["SELECT ts, sum(x) FROM t SAMPLE BY 1h FROM '2024-01-01'", /FROM-TO on base table/],
@@ -277,7 +280,7 @@ test('queries that cannot be kept current are refused, each with why', async (t)
   });
 });
 
-test('lookups are joined as they are when a bucket is computed', async (t) => {
+test('lookups are joined as of the time when a bucket is computed', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE names (s SYMBOL, name VARCHAR)');
     await run(server, "INSERT INTO names VALUES ('a', 'first'), ('b', 'second')");
@@ -294,7 +297,7 @@ test('lookups are joined as they are when a bucket is computed', async (t) => {
   });
 });
 
-test('local days, with their clocks changed', async (t) => {
+test('local days, with clock changes', async (t) => {
   await withServer(async (server) => {
     const local = `SELECT ts, count() n, sum(x) x FROM t SAMPLE BY 1h
       ALIGN TO CALENDAR TIME ZONE 'Europe/Berlin'`;
@@ -313,7 +316,7 @@ test('local days, with their clocks changed', async (t) => {
   });
 });
 
-test('a definition is shown as it would be written, and makes the same view', async (t) => {
+test('a definition is shown as SQL, and creates the same view', async (t) => {
   const definitions = [
     `CREATE MATERIALIZED VIEW 'v' WITH BASE 't' REFRESH IMMEDIATE AS (
 SELECT ts, s, last(x) l FROM t SAMPLE BY 1d
@@ -339,7 +342,7 @@ SELECT ts, sum(x) x FROM t SAMPLE BY 10m
   });
 });
 
-test('a query that fails at run time is tried again, and others go on', async (t) => {
+test('a query that fails at run time is retried, and other views continue', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(
@@ -357,7 +360,7 @@ test('a query that fails at run time is tried again, and others go on', async (t
 
 const DEFERRED = 'REFRESH IMMEDIATE DEFERRED';
 const SUMS = 'AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1d)';
-/** How a view comes to wait for the next commit to its base, which has rows. */
+/** Ways in which a view waits for the next commit to its non-empty base. */
 const WAITING: Readonly<Record<string, readonly string[]>> = {
   'over a new base': [TABLE, ROWS, `CREATE MATERIALIZED VIEW v ${DEFERRED} ${SUMS}`],
   'over a base with another view': [
@@ -385,7 +388,7 @@ test('a deferred view is empty until the next commit to its base', async (t) => 
   for (const [how, statements] of Object.entries(WAITING)) {
     await withServer(async (first) => {
       let server = first;
-      // What follows this table tells that views were looked at.
+      // A view that follows this table shows that the scheduler has run.
       await run(server, 'CREATE TABLE clock (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
       await run(
         server,

@@ -1,6 +1,6 @@
 /**
- * Statements that read views with EXPIRE ROWS, or that a view answers, in little memory and parts
- * of few rows: those that are stopped stop at once, by whichever way, and let their memory go.
+ * Queries on views with EXPIRE ROWS, or answered by a view, with little memory and small chunks:
+ * when stopped in any way, they end immediately and release their memory.
  */
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
@@ -14,7 +14,7 @@ import { until } from '../until.js';
 import { current } from './views.js';
 
 const ROWS = 1_000_000;
-/** What takes milliseconds takes no longer than this on a busy machine. */
+/** Maximum time on a busy machine for work of a few milliseconds. */
 const SOON_MS = 3_000;
 
 const POLICIES = [
@@ -65,7 +65,7 @@ const running = async (mark: string): Promise<unknown> => {
   return found.find(([, text]) => String(text).includes(mark))?.[0];
 };
 
-/** Nothing is held any more: no query, and no snapshot but the newest. */
+/** Waits until nothing is held: no query, and only the newest snapshot. */
 async function released(mark: string): Promise<void> {
   await until(async () => (await running(mark)) === undefined, `${mark} is gone`);
   await until(
@@ -81,11 +81,13 @@ const post = (query: string, signal?: AbortSignal): Promise<Response> =>
     ...(signal === undefined ? {} : { signal }),
   });
 
-/** Statements that run for hours over rows of a view. */
+/** A statement that runs for hours over rows of a view. */
 const endless = (from: string, mark: string): string =>
   `SELECT count() ${mark} FROM ${from} a CROSS JOIN t b CROSS JOIN t c WHERE a.v + b.v + c.v = -1`;
 
-/** Ends a statement in each way there is; each time it is gone at once, with all it held. */
+/**
+ * Ends a statement in each possible way; each time it must end immediately and release everything.
+ */
 async function ends(
   t: {
     true: (value: boolean, what: string) => void;
@@ -116,7 +118,7 @@ async function ends(
   await released('by_leaving');
 }
 
-test.serial('a view with EXPIRE ROWS of each kind', async (t) => {
+test.serial('a view with each kind of EXPIRE ROWS', async (t) => {
   t.timeout(300_000);
   for (const policy of POLICIES) {
     await run(server, `ALTER MATERIALIZED VIEW shown SET EXPIRE ROWS ${policy}`);
@@ -136,7 +138,7 @@ test.serial('a view with EXPIRE ROWS of each kind', async (t) => {
   await run(server, 'ALTER MATERIALIZED VIEW shown DROP EXPIRE');
 });
 
-test.serial('a client that leaves in the middle of the rows of a view', async (t) => {
+test.serial('a client that disconnects while reading a view', async (t) => {
   const { hostname, port } = new URL(server.url);
   const texts = [
     "SELECT ts, v, rpad('x', 200, 'y') in_mid FROM shown",
@@ -148,7 +150,7 @@ test.serial('a client that leaves in the middle of the rows of a view', async (t
     reader.on('error', () => undefined);
     const query = encodeURIComponent(text);
     reader.write(`GET /exec?query=${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-    // It begins to read, stops, and goes.
+    // Reads the first chunk, pauses, and disconnects.
     const [first] = (await once(reader, 'data')) as [Buffer];
     reader.pause();
     t.regex(first.toString(), /^HTTP\/1.1 200/);

@@ -1,4 +1,4 @@
-/** Materialized views of rows: as they are, the latest of each key, what does not expire. */
+/** Materialized views of rows: plain rows, the latest row of each key, rows that do not expire. */
 import test from 'ava';
 
 import { restart, rows, run, withServer } from '../scenario/statements.js';
@@ -17,7 +17,7 @@ const CHANGES = [
   "DELETE FROM t WHERE tank = 'c'",
 ];
 
-test('rows as they are and the latest of each key follow every change', async (t) => {
+test('plain rows and the latest row of each key follow every change', async (t) => {
   const queries = {
     plain: 'SELECT * FROM t',
     some: "SELECT ts, level * 2 twice, tank FROM t WHERE tank <> 'b'",
@@ -59,7 +59,7 @@ test('rows as they are and the latest of each key follow every change', async (t
   });
 });
 
-test('EXPIRE ROWS hides rows at once, from every reader, and DROP EXPIRE shows them', async (t) => {
+test('EXPIRE ROWS hides rows from every reader, and DROP EXPIRE shows them again', async (t) => {
   const policies = [
     ["WHEN ts < '2024-01-02'", "ts >= '2024-01-02'"],
     ['WHEN n > 2', 'n IS NULL OR n <= 2'],
@@ -105,7 +105,7 @@ test('EXPIRE ROWS hides rows at once, from every reader, and DROP EXPIRE shows t
   });
 });
 
-test('a policy that cannot be is refused, with its place', async (t) => {
+test('an invalid policy is refused, with position', async (t) => {
   const cases = [
     ['WHEN nope > 1', /Invalid column: nope/],
     ['WHEN level', /boolean|BOOLEAN/],
@@ -136,7 +136,7 @@ test('a policy that cannot be is refused, with its place', async (t) => {
   });
 });
 
-test('rows that are hidden for good are removed, others stay', async (t) => {
+test('permanently hidden rows are removed, others stay', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     const recent = "dateadd('h', -1, now())";
@@ -158,7 +158,7 @@ test('rows that are hidden for good are removed, others stay', async (t) => {
     await run(server, `ALTER MATERIALIZED VIEW v SET EXPIRE ROWS ${hidden[0]} CLEANUP EVERY 1s`);
     await until(async () => (await stored('v')) === 5, 'the rows are gone');
     t.is((await rows(server, 'v')).length, 5);
-    // None of these hides a row for good.
+    // None of these policies hides a row permanently.
     for (const policy of [
       `WHEN ts > ${recent}`,
       `WHEN ts < ${recent} AND level > 0`,
@@ -172,11 +172,11 @@ test('rows that are hidden for good are removed, others stay', async (t) => {
       await until(async () => (await runs('w')) > before + 1, `${policy}: looked at`);
       t.is(await stored('w'), 12, policy);
     }
-    // Another policy has its own time, however long the job would have rested.
+    // A new policy has its own schedule, regardless of the job's pause.
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS KEEP LATEST PARTITION BY tank`);
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS ${hidden[1]} CLEANUP EVERY 1s`);
     await until(async () => (await stored('w')) === 5, 'the rows are gone');
-    // A late row makes its bucket anew, and is hidden again and removed.
+    // A late row recomputes its bucket, and is hidden and removed again.
     await run(server, "INSERT INTO t VALUES (dateadd('h', -5, now()), 'b', 1.0, 100)");
     await current(server, 'w');
     t.is((await rows(server, 'w')).length, 5);
@@ -187,7 +187,7 @@ test('rows that are hidden for good are removed, others stay', async (t) => {
   });
 });
 
-test('jobs pause and go on', async (t) => {
+test('jobs are paused and resumed', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE MATERIALIZED VIEW v AS (SELECT * FROM t)');
     await current(server, 'v');
@@ -213,7 +213,7 @@ test('jobs pause and go on', async (t) => {
   });
 });
 
-test('the catalog of PostgreSQL knows materialized views', async (t) => {
+test('the PostgreSQL catalog lists materialized views', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, 'CREATE MATERIALIZED VIEW v AS (SELECT ts, tank FROM t)');
     const kinds = "SELECT relname, relkind FROM pg_class WHERE relname IN ('t', 'v') ORDER BY 1";

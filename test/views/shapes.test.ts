@@ -1,6 +1,6 @@
 /**
- * Refreshes of views over bases of hostile shapes, in little memory: one huge group, millions of
- * groups, long gaps, no rows, thousands of partitions, more than the memory holds.
+ * Refreshes of views over adversarial bases, with little memory: one huge group, millions of
+ * groups, long gaps, no rows, thousands of partitions, more data than memory.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -26,7 +26,7 @@ async function serve(
   return server;
 }
 
-/** Seconds of work for each refresh of all rows. */
+/** A full refresh takes seconds. */
 const SLOW = `SELECT ts, s, count() n, max(regexp_replace(rpad('x' || v, 60, 'no'),
   '(.|..|...)+(r|w)+9', 'a')) x FROM t SAMPLE BY 1d`;
 
@@ -53,7 +53,7 @@ async function job(server: TestServer, view: string): Promise<Job> {
   };
 }
 
-/** Sums over a view, and the same sums over its query. */
+/** Sums over a view, and over its query. */
 async function same(server: TestServer, view: string, query: string): Promise<[unknown, unknown]> {
   const sums = 'count(), sum(n), min(ts), max(ts), sum(x)';
   return [
@@ -157,13 +157,13 @@ test('no rows, a gap of a century, a row in each of 3,000 partitions', async (t)
   await compare('no rows any more');
 });
 
-test('a refresh of more than its memory says why, waits longer and recovers', async (t) => {
+test('a refresh over its memory limit reports the reason, backs off and recovers', async (t) => {
   const server = await serve(t, 'query.memory.limit=24M');
   await run(
     server,
     `CREATE TABLE t (ts TIMESTAMP, v LONG) TIMESTAMP(ts) PARTITION BY DAY`,
     `INSERT INTO t SELECT timestamp_sequence('2026-01-01', 1000), x FROM long_sequence(${ROWS})`,
-    // Each group keeps all of its values.
+    // Each group stores all of its values.
     `CREATE MATERIALIZED VIEW large AS (SELECT ts, count_distinct(v) n FROM t SAMPLE BY 1d)`,
     'CREATE MATERIALIZED VIEW small AS (SELECT ts, count() n FROM t SAMPLE BY 1h)',
   );
@@ -175,7 +175,7 @@ test('a refresh of more than its memory says why, waits longer and recovers', as
     t.true(failing.nextMs > 500, `the next try is in ${failing.nextMs} ms`);
   }
   t.deepEqual(await rows(server, 'large'), []);
-  // The other one follows, and the server answers.
+  // The other view follows, and the server responds.
   for (let hour = 0; hour < 5; hour += 1) {
     await run(server, `INSERT INTO t VALUES ('2026-02-01T0${hour}', 1)`);
     await current(server, 'small');
@@ -183,7 +183,7 @@ test('a refresh of more than its memory says why, waits longer and recovers', as
   t.deepEqual(await rows(server, 'SELECT sum(n) FROM small'), [[ROWS + 5]]);
   const { runs } = await job(server, 'large');
   t.true(runs < 12, `${runs} tries`);
-  // Less of it fits.
+  // A smaller amount fits.
   await run(server, "DELETE FROM t WHERE ts IN '2026-01-01' AND v % 1000 <> 7");
   await run(server, 'REFRESH MATERIALIZED VIEW large FULL');
   await current(server, 'large');
@@ -195,7 +195,7 @@ test('a refresh of more than its memory says why, waits longer and recovers', as
   t.deepEqual([after.error, after.failures], [null, 0]);
 });
 
-test('a refresh that takes long does not hold up other views', async (t) => {
+test('a long refresh does not delay other views', async (t) => {
   const server = await serve(t);
   await run(
     server,
@@ -212,7 +212,7 @@ test('a refresh that takes long does not hold up other views', async (t) => {
   t.is((await job(server, 'slow')).state, 'running');
 });
 
-test('DROP, ALTER, TRUNCATE and a stop while refreshes run', async (t) => {
+test('DROP, ALTER, TRUNCATE and a stop during refreshes', async (t) => {
   const server = await startTestServer({ set: FEW });
   t.teardown(async () => {
     await server.stop();
@@ -245,7 +245,7 @@ test('DROP, ALTER, TRUNCATE and a stop while refreshes run', async (t) => {
     const began = performance.now();
     const { error } = await exec(server, statement);
     t.is(error, undefined, statement);
-    // Another type is work of its own.
+    // A type change is extra work.
     const isQuick = !statement.includes('TYPE');
     t.true(!isQuick || performance.now() - began < 5_000, `${statement} waited for a refresh`);
     await exec(
@@ -263,7 +263,7 @@ test('DROP, ALTER, TRUNCATE and a stop while refreshes run', async (t) => {
   t.notRegex(server.log(), /panic|refresh_failed.*internal/i);
 });
 
-test('300 views over one base: each runs once for a commit, idle costs nothing', async (t) => {
+test('300 views over one base: each runs once per commit, idle views cost nothing', async (t) => {
   const count = 300;
   const server = await serve(t, 'metrics.enabled=true');
   await run(
@@ -308,8 +308,8 @@ test('300 views over one base: each runs once for a commit, idle costs nothing',
     await settled();
   }
   t.is((await runs()) - before, 3 * count, 'one refresh of each view for each commit');
-  // Of 900 refreshes: after the commit, when the last view lets the base forget, and by those that
-  // began before that.
+  // Of 900 refreshes only these read the base: after the commit, when the last view releases the
+  // base, and those that had already started.
   const read = (await reads()) - readBefore;
   t.true(read >= 3 && read <= 20, `${read} reads`);
   t.deepEqual(
@@ -317,7 +317,7 @@ test('300 views over one base: each runs once for a commit, idle costs nothing',
     [[7, 7]],
   );
 
-  // However fast the base changes, none is left behind for ever.
+  // However fast the base changes, no view lags behind permanently.
   const shown = async (): Promise<Map<string, number>> => {
     const found = await rows(
       server,
@@ -342,7 +342,7 @@ test('300 views over one base: each runs once for a commit, idle costs nothing',
   await writer;
   await settled();
 
-  // One that fails and waits is no reason to look at the others all the time.
+  // A failing view that waits must not cause constant polling of the others.
   await run(
     server,
     'CREATE MATERIALIZED VIEW fails AS (SELECT ts, max(s::decimal(9,2)) x FROM bad SAMPLE BY 1h)',

@@ -1,4 +1,7 @@
-/** A key bounds what views hold between their refreshes; they are right without any of it. */
+/**
+ * A configuration key limits the state that views retain between refreshes; views are correct
+ * without any state.
+ */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
@@ -13,7 +16,7 @@ const QUERIES = {
   ranks: `SELECT ts, s, row_number() OVER (PARTITION BY s ORDER BY ts) number FROM t`,
 } as const;
 
-/** Rows a millisecond apart, from the numbers `from` to `to`. */
+/** Rows one millisecond apart, with the numbers `from` to `to`. */
 function insert(from: number, to: number): string {
   return `INSERT INTO t SELECT timestamp_sequence('2026-05-01'::timestamp + ${from} * 1000L, 1000L),
     's' || (x % ${KEYS}), x::double FROM long_sequence(${to - from})`;
@@ -42,7 +45,7 @@ for (const [limit, keeps] of [
     const steps = [
       insert(50_000, 90_000),
       insert(90_000, 90_010),
-      // Late rows, within the open bucket and before what is kept of it.
+      // Late rows, within the open bucket and before its retained state.
       insert(80_000, 80_003),
       insert(90_010, 90_020),
       "UPDATE t SET x = -5.0 WHERE s = 's7'",

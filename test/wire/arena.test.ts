@@ -1,6 +1,6 @@
 /**
- * The arena that the Rust tests write (`crates/wire/tests/every_type.rs`) read with arrow-js-ffi:
- * one row of values, one of nulls, every type.
+ * The arena written by the Rust tests (`crates/wire/tests/every_type.rs`), read with arrow-js-ffi:
+ * one row of values and one of nulls, for every type.
  */
 import { readFileSync } from 'node:fs';
 
@@ -15,7 +15,7 @@ const BYTES_AT = 16;
 
 type Parse = (arena: ArrayBuffer, array: number, schema: number, copy: boolean) => unknown;
 
-/** The package's own declarations do not resolve under NodeNext. */
+/** The package's declarations do not resolve under NodeNext. */
 const parse = parseRecordBatch as unknown as Parse;
 
 function readArena(): { arena: ArrayBuffer; batch: RecordBatch; header: DataView } {
@@ -29,14 +29,14 @@ function readArena(): { arena: ArrayBuffer; batch: RecordBatch; header: DataView
   return { arena, batch, header };
 }
 
-test('the header tells rows and bytes', (t) => {
+test('the header contains rows and bytes', (t) => {
   const { arena, batch, header } = readArena();
   t.is(header.getUint32(0, true), 0);
   t.is(header.getUint32(ROWS_AT, true), batch.numRows);
   t.is(header.getUint32(BYTES_AT, true), arena.byteLength);
 });
 
-test('every type is read as it was written, without copies', (t) => {
+test('every type is read as written, without copies', (t) => {
   const { arena, batch } = readArena();
   const value = (name: string): unknown => batch.getChild(name)?.get(0) as unknown;
   t.is(value('boolean'), true);
@@ -75,7 +75,7 @@ test('every type is read as it was written, without copies', (t) => {
   }
 });
 
-test('nulls are nulls, and types are named', (t) => {
+test('nulls are null, and types have names', (t) => {
   const { batch } = readArena();
   for (const field of batch.schema.fields) {
     const neverNull = ['boolean', 'byte', 'short'].includes(field.name);

@@ -1,5 +1,5 @@
-//! Single flipped bits in a closed root: every one is detected, or provably changes nothing, and
-//! none ever changes an answer.
+//! Flips single bits in a closed root. Every flip must be detected or provably change nothing, and
+//! none may ever change an answer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,25 +18,26 @@ use crate::crash::small_options;
 use crate::model::Model;
 use crate::workload::{Action, Client, History};
 
-/// Sessions whose remains are flipped: dictionaries of several files, a chain of manifests.
+/// Number of client sessions that write the root, enough for several dictionary files and a chain
+/// of manifests.
 const SESSIONS: usize = 4;
-/// Bytes at the end of a segment, and of each section's entry in its footer.
+/// Bytes of a segment's trailer, and of each section entry in its footer.
 const TRAILER_BYTES: usize = 24;
 
-/// What was tried, and what failed.
+/// Numbers and failures of a bit-rot run.
 #[derive(Debug, Default)]
 pub struct RotReport {
-    /// Flips that were reported by opening or reading.
+    /// Number of flips that opening or reading reported.
     pub detected: u64,
-    /// Flips in bytes that nothing reads, by what they are.
+    /// Number of flips in bytes that nothing reads, by kind of byte.
     pub dead: BTreeMap<&'static str, u64>,
-    /// Flips that no check detected, or that changed an answer.
+    /// Flips that no check detected or that changed an answer.
     pub failures: Vec<String>,
-    /// Size of the root, bytes.
+    /// Size of the root in bytes.
     pub bytes: u64,
 }
 
-/// Flips one bit at `flips` places of a root made from `seed`.
+/// Flips one bit at each of `flips` random offsets of a root generated from `seed`.
 pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
     let options = small_options(CommitMode::Sync);
     let disk = SimVfs::new(seed);
@@ -49,7 +50,7 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for _ in 0..flips {
-        // By file first: the pointer is small, and matters as much as the log.
+        // Chooses the file first, so that the small pointer is hit as often as the log.
         let Some((path, bytes)) = files.choose(&mut rng) else { continue };
         let place = rng.random_range(0..bytes.len());
         let mask = 1 << rng.random_range(0..8);
@@ -77,7 +78,7 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
     Ok(report)
 }
 
-/// Lets a client work, and closes the root.
+/// Runs a client workload and closes the root.
 fn fill(disk: &SimVfs, options: &StorageOptions, seed: u64) -> Result<Model, String> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut history = History::new();
@@ -119,7 +120,7 @@ fn read_columns(snapshot: &Snapshot) -> EngineResult<()> {
     Ok(())
 }
 
-/// All files with their content.
+/// Returns all files with their contents.
 fn files(disk: &SimVfs, directory: &str) -> Result<Vec<(String, Vec<u8>)>, String> {
     let mut found = Vec::new();
     for entry in disk.list(directory).map_err(|error| error.to_string())? {
@@ -137,19 +138,19 @@ fn files(disk: &SimVfs, directory: &str) -> Result<Vec<(String, Vec<u8>)>, Strin
     Ok(found)
 }
 
-/// Why a byte of a closed root means nothing, or `None` when it does.
+/// Returns why a byte of a closed root is unused; `None` when it is used.
 fn dead(path: &str, bytes: &[u8], place: usize, mask: u8) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit('.').next();
     if path.starts_with("db/log/") {
-        // Closing writes a checkpoint: whatever was logged is in the manifest.
+        // Closing writes a checkpoint, so the manifest contains everything in the log.
         return Some("the log of a closed root");
     }
     if path.starts_with("db/trash/") || path.starts_with("db/stage/") {
         return Some("files put aside");
     }
     if name == "FORMAT" {
-        // An older minor version is read in the same way.
+        // An older minor version is read the same way.
         let older = bytes.get(place).is_some_and(|byte| byte ^ mask < *byte);
         return older.then_some("an older minor version");
     }
@@ -160,7 +161,7 @@ fn dead(path: &str, bytes: &[u8], place: usize, mask: u8) -> Option<&'static str
     None
 }
 
-/// The bytes of a segment that something reads: sections, footer, trailer.
+/// Byte ranges of a segment that are read: sections, footer, trailer.
 fn segment_bytes(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     let trailer = bytes.len().checked_sub(TRAILER_BYTES)?;
     let mut input = Input(bytes.get(trailer..)?);

@@ -1,5 +1,5 @@
-//! Changes of rows and partitions that the random client makes: UPDATE, DELETE, another type for a
-//! column, partitions that go and come back, a time to live.
+//! Changes of rows and partitions by the random client: UPDATE, DELETE, column type changes,
+//! detached and attached partitions, TTL.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::copies::ends_rows;
 use crate::model::{Model, ModelTable, is_followed};
 use crate::workload::{Client, lost};
 
-/// A row's identifier in the snapshot, its own, and its note.
+/// A row's id in the snapshot, its `id` column, and its note.
 type Found = (i64, i64, Option<String>);
 
 fn found(table: &TableSnapshot) -> EngineResult<Vec<Found>> {
@@ -38,7 +38,7 @@ fn found(table: &TableSnapshot) -> EngineResult<Vec<Found>> {
 }
 
 impl Client<'_> {
-    /// One of the changes.
+    /// Performs one random change.
     pub(crate) fn change(&mut self) -> EngineResult<()> {
         let Some(name) = self.some_table()? else { return Ok(()) };
         if self.rng.random_bool(0.2) {
@@ -69,7 +69,7 @@ impl Client<'_> {
         }
     }
 
-    /// New cells go to new segments, a few rows at a time, as for a large update.
+    /// Writes new cells to new segments, a few rows at a time, like a large update.
     fn commit_in_bulk(&mut self, next: Model, changes: Vec<Change>) -> EngineResult<()> {
         let (storage, mode) = (Arc::clone(self.storage), self.storage.options().commit_mode);
         let (mut replace, mut found) = (None, None);
@@ -94,7 +94,7 @@ impl Client<'_> {
         })
     }
 
-    /// Some partitions become Parquet files, or segments again.
+    /// Converts some partitions to Parquet files or back to segments.
     fn convert(&mut self, name: &str) -> EngineResult<()> {
         let next = Model::clone(&self.history.model);
         let snapshot = self.storage.snapshot();
@@ -108,7 +108,7 @@ impl Client<'_> {
         self.history.attempt(next, mode, || storage.convert_partitions(id, &floors, to))
     }
 
-    /// New symbols and notes for some rows.
+    /// Sets new symbols and notes in some rows.
     fn update(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -140,7 +140,7 @@ impl Client<'_> {
         Ok(vec![Change::Update(update)])
     }
 
-    /// Some rows go: scattered ones, or neighbours in the order of arrival.
+    /// Deletes some rows: scattered ones, or neighbours in order of arrival.
     fn delete(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -156,7 +156,7 @@ impl Client<'_> {
         Ok(vec![Change::Delete(Delete { base: Arc::clone(table), rows })])
     }
 
-    /// A time to live, or none.
+    /// Sets or removes a TTL.
     fn set_ttl(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
         let mut schema = TableSchema::clone(table.schema());
         if schema.partition_by == PartitionBy::None {
@@ -168,7 +168,7 @@ impl Client<'_> {
         vec![Change::ReplaceSchema(schema)]
     }
 
-    /// Other DEDUP keys, or none.
+    /// Sets different DEDUP keys or none.
     fn set_keys(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
         let mut schema = TableSchema::clone(table.schema());
         if schema.timestamp.is_none() {
@@ -180,7 +180,7 @@ impl Client<'_> {
         vec![Change::ReplaceSchema(schema)]
     }
 
-    /// A partition goes, or comes back.
+    /// Detaches, drops or attaches a partition.
     fn partition(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
         let schema = table.schema();
         let detached: Vec<i64> = table.detached_list().iter().map(|p| p.floor).collect();
@@ -218,7 +218,7 @@ impl Client<'_> {
     }
 }
 
-/// The note gets the other text type, and a mark at each text.
+/// Changes the note to the other string type and appends a mark to each note.
 fn retype(table: &Arc<TableSnapshot>, model: &mut ModelTable) -> EngineResult<Vec<Change>> {
     if !model.detached.is_empty() {
         return Ok(Vec::new());

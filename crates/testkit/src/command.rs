@@ -1,21 +1,21 @@
-//! What the harnesses' command lines share: numbers by name, a seed, the closing line.
+//! Shared command line handling of the harnesses: named numbers, a seed, the closing line.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// The arguments of a harness, and when it started.
+/// Arguments of a harness and its start time.
 #[derive(Debug)]
 pub struct Command {
     arguments: Vec<String>,
     start: Instant,
-    /// Everything random follows from it.
+    /// Seed of all randomness.
     pub seed: u64,
 }
 
 impl Command {
-    /// Reads the process's arguments and prints the seed, which is that of `--seed` or the time.
+    /// Reads the process arguments and prints the seed, taken from `--seed` or the clock.
     #[must_use]
     pub fn start(name: &str) -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,20 +26,21 @@ impl Command {
         command
     }
 
-    /// The number after `name`.
+    /// Returns the number after the argument `name`.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         let at = self.arguments.iter().position(|argument| argument == name)?;
         self.arguments.get(at + 1)?.parse().ok()
     }
 
-    /// Whether `name` is given.
+    /// Whether the argument `name` is present.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         self.arguments.iter().any(|argument| argument == name)
     }
 
-    /// Prints the first failures, the time and the closing line. Nothing tried is a failure.
+    /// Prints the first failures, the elapsed time and the closing line. Zero attempts are a
+    /// failure.
     #[must_use]
     pub fn finish(&self, passed: u64, failures: &[String]) -> ExitCode {
         for failure in failures.iter().take(20) {

@@ -1,6 +1,6 @@
-//! Tables that follow another one as materialized views do: what was touched is cleared and filled
-//! again, in one commit with the transaction up to which that is right. After each refresh such a
-//! copy has to hold exactly what its base holds.
+//! Copies of tables that are refreshed like materialized views: one commit clears the changed
+//! ranges, fills them again, and records the base transaction that the copy reflects. After each
+//! refresh a copy must hold exactly the rows of its base.
 
 use tidemark_storage::{Change, PartitionAction, Snapshot, TableId, TableSchema, TimeRange};
 use tidemark_types::EngineResult;
@@ -22,7 +22,7 @@ fn number(snapshot: &Snapshot, kind: &str, table: TableId) -> Option<u64> {
 }
 
 impl Client<'_> {
-    /// Makes a copy of a table, or brings it up to what the table holds.
+    /// Creates a copy of a table, or refreshes it.
     pub(crate) fn refresh(&mut self) -> EngineResult<()> {
         let Some(name) = self.some_table()? else { return Ok(()) };
         let next = Model::clone(&self.history.model);
@@ -109,7 +109,7 @@ impl Client<'_> {
     }
 }
 
-/// Whether an action on partitions leaves a copy with rows that its base has no more.
+/// Whether a partition change removes rows from the base that its copy retains.
 pub(crate) fn ends_rows(changes: &[Change]) -> bool {
     let ends = |change: &Change| match change {
         Change::Partitions { action, .. } => *action != PartitionAction::Attach,

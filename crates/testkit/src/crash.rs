@@ -1,11 +1,11 @@
 //! Crash states from seeds.
 //!
-//! One seed is one workload, cut by a power loss at some operation. From the moment of the cut
-//! several disks are built: each is recovered and compared with the history; some recoveries are
-//! cut again; some processes are only killed, go on, and lose power later. Every comparison is
-//! one state. In a quarter of the workloads the client makes copies of the database, and each disk
-//! is also restored from the copy on it; there it also gives up segments as if they were damaged.
-//! The same seed gives the same states.
+//! One seed is one workload, interrupted by a power loss at some operation. Several disk images are
+//! built from that state. Each is recovered and compared with the history. Some recoveries are
+//! interrupted again; some processes are only killed, continue, and lose power later. Every
+//! comparison is one state. In a quarter of the workloads the client also creates backups and skips
+//! segments as if they were damaged; there each disk is also restored from its backup. The same
+//! seed gives the same states.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use tidemark_vfs::{OpenMode, SimFault, SimVfs, Vfs};
 use crate::model::Model;
 use crate::workload::{Client, History};
 
-/// A fault planted to prove that the harness would see it.
+/// A planted fault that proves that the harness detects such faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mutant {
-    /// In the storage's own protocol.
+    /// A fault in the storage protocol itself.
     Protocol(PlantedFault),
-    /// Syncs of these files do nothing.
+    /// Syncs of these files have no effect.
     SkipSync(&'static str),
-    /// Syncs of this directory do nothing.
+    /// Syncs of this directory have no effect.
     SkipDirSync(&'static str),
-    /// This file is overwritten in place, not replaced by renaming another over it.
+    /// This file is overwritten in place instead of being replaced by a rename.
     InPlace(&'static str, &'static str),
 }
 
-/// Faults the harness must see. That the binding of groups is ignored shows so seldom that a test
-/// of the storage looks for it.
+/// Faults that the harness must detect. A fault that ignores the binding of groups shows so rarely
+/// that a separate storage test covers it.
 pub const MUTANTS: &[Mutant] = &[
     Mutant::Protocol(PlantedFault::IgnoreLogChecksum),
     Mutant::Protocol(PlantedFault::IgnoreLogSequence),
@@ -69,37 +69,38 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant::SkipDirSync("db/t/"),
 ];
 
-/// Faults that change nothing a client could see, and why.
+/// Faults without any effect that a client could observe, with the reason.
 pub const EQUIVALENT: &[(Mutant, &str)] = &[(
     Mutant::Protocol(PlantedFault::ReplayAllLogs),
     "a transaction that the manifest holds has a number below the next one and is passed over",
 )];
 
-/// What was tried, and what failed.
+/// Numbers and failures of a crash run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// States that kept every promise.
+    /// Number of states that kept every guarantee.
     pub passed: u64,
-    /// States that did not, with the seed that makes them again.
+    /// States that broke a guarantee, with the seed that reproduces them.
     pub failures: Vec<Failure>,
-    /// States after a crash during recovery.
+    /// Number of states after a crash during recovery.
     pub double_crashes: u64,
-    /// States after a kill, a restart and a power loss.
+    /// Number of states after a kill, a restart and a power loss.
     pub kills: u64,
-    /// States after a restore of a copy, half of them after a power loss during the restore.
+    /// Number of states after restoring a backup, half of them after a power loss during the
+    /// restore.
     pub restores: u64,
-    /// Damaged parts that were given up.
+    /// Number of damaged segments that were skipped.
     pub given_up: u64,
-    /// Workloads by commit mode: sync, async, nosync.
+    /// Number of workloads by commit mode: sync, async, nosync.
     pub modes: [u64; 3],
 }
 
-/// A broken promise.
+/// A broken guarantee.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// The workload's seed.
+    /// Seed of the workload.
     pub seed: u64,
-    /// What was found.
+    /// Description of the difference.
     pub what: String,
 }
 
@@ -110,15 +111,15 @@ impl fmt::Display for Failure {
 }
 
 impl Report {
-    /// Number of states.
+    /// Total number of states.
     #[must_use]
     pub fn states(&self) -> u64 {
         self.passed + self.failures.len() as u64
     }
 }
 
-/// Runs workloads from `seed` on until `states` states were compared, or one failed and
-/// `stop_at_failure`.
+/// Runs workloads starting at `seed` until `states` states were compared, or until the first
+/// failure with `stop_at_failure`.
 #[must_use]
 pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: bool) -> Report {
     let mut report = Report::default();
@@ -130,7 +131,7 @@ pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: boo
     report
 }
 
-/// Sizes at which few rows fill files, segments and runs.
+/// Storage options with sizes so small that few rows fill files, segments and runs.
 pub(crate) fn small_options(mode: CommitMode) -> StorageOptions {
     StorageOptions {
         commit_mode: mode,
@@ -152,10 +153,10 @@ fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
     StorageOptions { planted, ..small_options(mode) }
 }
 
-/// Every so manieth seed makes copies and gives up damage.
+/// One in this many seeds creates backups and skips damage.
 const MAINTAINED: u64 = 4;
 
-/// One workload and all states made from it.
+/// One workload and all states derived from it.
 struct Case<'a> {
     seed: u64,
     rng: ChaCha8Rng,
@@ -163,7 +164,7 @@ struct Case<'a> {
     report: &'a mut Report,
 }
 
-/// One seed.
+/// Runs the workload of one seed.
 pub fn run_one(seed: u64, mutant: Option<&Mutant>, report: &mut Report) {
     let rng = ChaCha8Rng::seed_from_u64(seed);
     Case { seed, rng, mutant, report }.run();
@@ -200,7 +201,7 @@ impl Case<'_> {
         self.kill_then_power_loss(&vfs, &options, history);
     }
 
-    /// Lets a client work until the power fails at operation `at`.
+    /// Runs a client until the power fails at operation `at`.
     fn work(
         &mut self,
         vfs: &SimVfs,
@@ -221,7 +222,7 @@ impl Case<'_> {
         let mut client = Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
         let maintains = self.seed.is_multiple_of(MAINTAINED);
         for _ in 0..actions {
-            // Failed actions are part of the game; the next one may work again.
+            // Actions may fail here; the next one may succeed again.
             let _ = client.act();
             if maintains && client.rng.random_bool(0.3) {
                 let _ = client.copy_or_release();
@@ -241,7 +242,7 @@ impl Case<'_> {
             .map_err(|error| format!("it does not open: {}", error.message))?;
         let model = Model::read(&storage.snapshot())
             .map_err(|error| format!("it cannot be read: {}", error.message))?;
-        // A crash is no damage: nothing of what it leaves may look like it.
+        // A crash is not damage: no crash state may be reported as damage.
         if let Some(what) = storage.repairs().first() {
             return Err(format!("it had to be repaired: {what}"));
         }
@@ -291,7 +292,8 @@ impl Case<'_> {
         }
     }
 
-    /// The copy on a disk takes the database's place, perhaps with a power loss on the way.
+    /// Restores the backup on a disk over the database, possibly with a power loss during the
+    /// restore.
     fn restore(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
         let entries = vfs.list("").unwrap_or_default();
         if !entries.iter().any(|entry| entry.name == ".checkpoint") {
@@ -330,14 +332,14 @@ impl Case<'_> {
         self.judge("restore", outcome);
     }
 
-    /// The power fails again while the first loss is recovered from.
+    /// The power fails again during recovery from the first loss.
     fn double_crash(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
         let image = vfs.power_loss(self.rng.random());
         image.plant(SimFault::PowerLoss { at: self.rng.random_range(1..25) });
         let first = Self::open(&image, options).map(|(_, model)| model);
         let again = image.power_loss(self.rng.random());
         let outcome = Self::open(&again, options).and_then(|(_, model)| {
-            // What the first recovery showed, it had made durable.
+            // The state that the first recovery exposed must be durable.
             match first {
                 Ok(shown) if shown != model => Err("it differs from what was shown".to_owned()),
                 _ => Self::compare(&model, history, history.durable),
@@ -347,7 +349,7 @@ impl Case<'_> {
         self.judge("double crash", outcome);
     }
 
-    /// The process dies, a new one goes on, then the power fails.
+    /// The process is killed, a new process continues, then the power fails.
     fn kill_then_power_loss(
         &mut self,
         vfs: &SimVfs,

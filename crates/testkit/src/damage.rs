@@ -1,10 +1,10 @@
-//! One damaged file: what it takes down with it.
+//! The effects of one damaged file.
 //!
-//! One seed is one workload, ended by a kill or a power loss, and some spoiled copies of the root
-//! it leaves: in each one file has a flipped bit, a lost block, a cut end, or is gone. Opening
-//! must succeed. A damaged pointer or manifest must not show at all; a table that is not named
-//! damaged must hold exactly what it holds without the damage; a damaged one may refuse to be
-//! read, never answer wrongly, refuses to be written and can be dropped.
+//! One seed is one workload, ended by a kill or a power loss, and several damaged copies of its
+//! root. In each copy one file has a flipped bit, a lost block, a truncated end, or is missing.
+//! Opening must succeed. A damaged pointer or manifest must have no visible effect. A table that is
+//! not reported damaged must hold exactly its undamaged rows. A damaged table may refuse reads but
+//! never answers wrongly; it refuses writes and can be dropped.
 
 use std::sync::Arc;
 
@@ -20,23 +20,23 @@ use crate::crash::{Failure, small_options};
 use crate::model::{Model, ModelTable};
 use crate::workload::{Client, History};
 
-/// Spoiled copies made of one root.
+/// Number of damaged copies of one root.
 const COPIES: usize = 6;
 
-/// What was tried, and what failed.
+/// Numbers and failures of a damage run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Spoiled roots that kept every promise.
+    /// Number of damaged roots that kept every guarantee.
     pub passed: u64,
-    /// Spoiled roots that did not.
+    /// Damaged roots that broke a guarantee.
     pub failures: Vec<Failure>,
-    /// Roots in which a pointer or manifest was made good.
+    /// Number of roots in which a pointer or manifest was repaired.
     pub repaired: u64,
-    /// Roots with a damaged table.
+    /// Number of roots with a damaged table.
     pub isolated: u64,
 }
 
-/// Runs seeds from `seed` on until `states` spoiled roots were looked at.
+/// Runs seeds starting at `seed` until `states` damaged roots were checked.
 #[must_use]
 pub fn run(seed: u64, states: u64) -> Report {
     let mut report = Report::default();
@@ -48,7 +48,7 @@ pub fn run(seed: u64, states: u64) -> Report {
     report
 }
 
-/// One seed.
+/// Runs the workload of one seed.
 pub fn run_one(seed: u64, report: &mut Report) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mode = *[CommitMode::Sync, CommitMode::Async, CommitMode::NoSync]
@@ -85,7 +85,7 @@ fn open(vfs: &SimVfs, options: &StorageOptions) -> tidemark_types::EngineResult<
     Storage::open(Arc::new(vfs.clone()), options.clone())
 }
 
-/// What a client that worked for a while leaves.
+/// Runs a client for a while and returns the disk and the history.
 fn work(rng: &mut ChaCha8Rng, options: &StorageOptions) -> (SimVfs, History) {
     let vfs = SimVfs::new(rng.random());
     let mut history = History::new();
@@ -101,9 +101,9 @@ fn work(rng: &mut ChaCha8Rng, options: &StorageOptions) -> (SimVfs, History) {
     (image, history)
 }
 
-/// Spoils one file; answers which and how.
+/// Damages one file and returns its path and the kind of damage.
 fn spoil(vfs: &SimVfs, rng: &mut ChaCha8Rng) -> Option<(String, String)> {
-    // Each kind of file as often as the others, however many there are of it.
+    // Chooses each kind of file with equal probability, however many files it has.
     let kinds = ["db/CURRENT", "db/FORMAT", "db/manifest.", "db/log/", ".seg", "/sym."];
     let kind = kinds.choose(rng)?;
     let files = vfs.files();
@@ -181,14 +181,14 @@ impl Case<'_> {
         self.path.starts_with("db/t/") || self.path.starts_with("db/log/")
     }
 
-    /// The end of a log cannot be distinguished from commits that never were, and without syncs
-    /// neither can a segment that no checkpoint knows yet: both may be missing.
+    /// A truncated log looks like commits that never happened. Without syncs the same holds for a
+    /// segment that no checkpoint references. Both may be missing.
     fn may_be_older(&self) -> bool {
         let synced = self.options.commit_mode == CommitMode::Sync;
         self.path.starts_with("db/log/") || (self.path.rsplit('.').next() == Some("seg") && !synced)
     }
 
-    /// Compares every table with what it holds without the damage; answers the sound ones.
+    /// Compares every table with its undamaged contents and returns the undamaged tables.
     fn compare(&self, storage: &Storage) -> Result<Vec<(String, ModelTable)>, String> {
         let snapshot = storage.snapshot();
         let mut sound = Vec::new();
@@ -233,7 +233,7 @@ impl Case<'_> {
         ))
     }
 
-    /// A damaged table may miss rows; those it shows are what was written.
+    /// A damaged table may lack rows, but every row it shows was written.
     fn has_no_wrong_row(&self, name: &str, read: &ModelTable) -> Result<(), String> {
         let models = self.history.past.iter().chain([&self.history.model, self.baseline]);
         let known: std::collections::HashSet<_> = models
@@ -246,7 +246,7 @@ impl Case<'_> {
         }
     }
 
-    /// The database works on: a checkpoint, a new start, and no damaged table once it is dropped.
+    /// The database remains usable: a checkpoint, a restart, and no damaged table after a drop.
     fn goes_on(
         &self,
         vfs: &SimVfs,

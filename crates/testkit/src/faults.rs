@@ -1,9 +1,9 @@
-//! Every call of the file system fails once.
+//! Fails every file system call once.
 //!
-//! A scripted client does everything the storage can do; call number k fails, for every k until
-//! the script no longer reaches it, in every commit mode, with every error the system may give.
-//! Nothing panics, readers go on seeing exactly what was acknowledged, and after a restart, also
-//! after a power loss, everything acknowledged is there and the database works.
+//! A scripted client uses every storage feature. Call number k fails, for every k until the script
+//! ends before call k, in every commit mode, with every error of the system. Nothing may panic, and
+//! readers always see exactly the acknowledged state. After a restart, also after a power loss,
+//! everything acknowledged exists and the database works.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::faulty::{Failure, FaultyVfs};
 use crate::model::Model;
 use crate::workload::{Action, Client, History};
 
-/// What was tried, and what failed.
+/// Numbers and failures of a fault run.
 #[derive(Debug, Default)]
 pub struct FaultReport {
-    /// Runs that kept every promise.
+    /// Number of runs that kept every guarantee.
     pub passed: u64,
-    /// Runs that did not, with how to make them again.
+    /// Runs that broke a guarantee, with the arguments that reproduce them.
     pub failures: Vec<String>,
-    /// Calls of the longest script.
+    /// Number of calls of the longest script.
     pub calls: u64,
 }
 
-/// One run: which call fails, and how.
+/// The failing call of one run, and its error.
 #[derive(Debug, Clone, Copy)]
 struct Fault {
     seed: u64,
@@ -40,7 +40,7 @@ struct Fault {
     lasting: bool,
 }
 
-/// Fails every `stride`-th call, in every mode with every error. `only` runs that call alone.
+/// Fails every `stride`-th call, in every mode with every error. With `only` just that call.
 #[must_use]
 pub fn run(seed: u64, stride: u64, only: Option<u64>) -> FaultReport {
     let mut report = FaultReport::default();
@@ -56,7 +56,7 @@ pub fn run(seed: u64, stride: u64, only: Option<u64>) -> FaultReport {
 }
 
 fn every_call(fault: Fault, stride: u64, only: Option<u64>, report: &mut FaultReport) {
-    // Another offset for each kind, so that a stride meets every call sooner or later.
+    // Each kind starts at a different offset, so that a stride eventually covers every call.
     let kind = report.passed + report.failures.len() as u64;
     let mut at = only.unwrap_or(1 + kind % stride.max(1));
     loop {
@@ -85,7 +85,7 @@ fn every_call(fault: Fault, stride: u64, only: Option<u64>, report: &mut FaultRe
     }
 }
 
-/// Runs the script with one fault; the number of calls it made until the disk was well again.
+/// Runs the script with one fault and returns the number of calls made before the disk was healed.
 fn one(fault: Fault) -> Result<u64, String> {
     let disk = SimVfs::new(fault.seed);
     let faulty = FaultyVfs::new(disk, fault.at, fault.failure, fault.lasting);
@@ -93,7 +93,7 @@ fn one(fault: Fault) -> Result<u64, String> {
     let mut rng = ChaCha8Rng::seed_from_u64(fault.seed);
     let mut history = History::new();
     let mut client_rng = ChaCha8Rng::seed_from_u64(fault.seed + 1);
-    // Twice, so that recovery of a full root meets the fault, too.
+    // Runs twice, so that the fault also hits recovery of a filled root.
     for _ in 0..2 {
         session(&faulty, &options, &mut client_rng, &mut history)?;
     }
@@ -109,7 +109,7 @@ fn one(fault: Fault) -> Result<u64, String> {
     Ok(calls)
 }
 
-/// Opens the root, runs the script, closes it. Any call may fail.
+/// Opens the root, runs the script and closes the root. Any call may fail.
 fn session(
     faulty: &FaultyVfs,
     options: &StorageOptions,
@@ -117,7 +117,7 @@ fn session(
     history: &mut History,
 ) -> Result<(), String> {
     let shared: Arc<dyn Vfs> = Arc::new(faulty.clone());
-    // An error of opening or reading is an answer; nothing else may have happened.
+    // An error of opening or reading is acceptable, but it must have no other effect.
     let Ok(storage) = Storage::open(shared, options.clone()) else { return Ok(()) };
     let Ok(opened) = Model::read(&storage.snapshot()) else { return Ok(()) };
     let at_least = history.after_kill(faulty.disk().sync_has_failed());
@@ -128,7 +128,7 @@ fn session(
     let mut client = Client { storage: &storage, rng, history, pinned: None };
     for action in Action::SCRIPT {
         let outcome = client.perform(*action);
-        // A reader may meet the fault as well; what it does read is what was acknowledged.
+        // The fault may also hit a reader; a successful read must return the acknowledged state.
         if let Ok(seen) = Model::read(&client.storage.snapshot())
             && seen.fingerprint() != client.history.model.fingerprint()
         {
@@ -137,7 +137,7 @@ fn session(
         }
     }
     drop(client);
-    // A fault that is over leaves no reader behind: of two, it can have met one at most.
+    // A single fault does not break readers permanently: it can fail at most one of two reads.
     let reads = || Model::read(&storage.snapshot());
     if !faulty.lasts()
         && let (Err(error), Err(_)) = (reads(), reads())
@@ -150,7 +150,7 @@ fn session(
     Ok(())
 }
 
-/// A disk that is well again: everything promised is there, and the database works.
+/// On a healed disk everything guaranteed exists and the database works.
 fn restart(
     disk: &SimVfs,
     options: &StorageOptions,

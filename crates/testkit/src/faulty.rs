@@ -8,17 +8,17 @@ use arrow_buffer::Buffer;
 use tidemark_types::{EngineError, EngineResult};
 use tidemark_vfs::{DirEntry, OpenMode, SimFault, SimVfs, Space, Vfs, VfsFile, VfsLock};
 
-/// What the operating system answers instead of doing a call.
+/// The failure that the operating system reports for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// An error number; the call did nothing.
+    /// An error number; the call had no effect.
     Errno(i32),
-    /// A write that stored half of its bytes before the disk was full; other calls fail whole.
+    /// A write that stored half of its bytes before the disk was full. Other calls have no effect.
     ShortWrite,
 }
 
 impl Failure {
-    /// Error numbers of Linux, with their names.
+    /// Linux error numbers with their names.
     pub(crate) const ALL: [(Self, &str); 7] = [
         (Self::Errno(5), "EIO"),
         (Self::Errno(28), "ENOSPC"),
@@ -42,13 +42,13 @@ struct Plan {
     calls: AtomicU64,
     at: u64,
     failure: Failure,
-    /// Whether all calls after it fail, too, until the disk is healed.
+    /// Whether all later calls fail too, until the disk is healed.
     lasting: bool,
     healed: AtomicBool,
 }
 
 impl Plan {
-    /// Counts a call; whether it is to fail.
+    /// Counts a call and returns whether it must fail.
     fn hit(&self) -> bool {
         let now = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let hit = if self.lasting { now >= self.at } else { now == self.at };
@@ -82,17 +82,17 @@ impl FaultyVfs {
         Self { inner, plan: Arc::new(plan) }
     }
 
-    /// The calls so far.
+    /// Number of calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.plan.calls.load(Ordering::Relaxed)
     }
 
-    /// No call fails from here on.
+    /// Disables the failure from now on.
     pub(crate) fn heal(&self) {
         self.plan.healed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the failure does not end by itself.
+    /// Whether the failure lasts until the disk is healed.
     pub(crate) fn lasts(&self) -> bool {
         self.plan.lasting
     }
@@ -120,7 +120,7 @@ impl VfsFile for FaultyFile {
 
     fn sync(&self) -> io::Result<()> {
         if self.plan.hit() {
-            // The kernel drops what it could not write, and says so once.
+            // The kernel drops the unwritten pages and reports the error only once.
             self.inner.plant(SimFault::FailSync { path: self.path.clone(), at: 0 });
             let _ = self.file.sync();
             return Err(self.plan.failure.error());

@@ -1,8 +1,8 @@
 //! Development only: the crash harness, and the kernels whose instructions are counted.
 //!
-//! [`crash`] runs the real storage on a simulated disk, cuts the power at any operation, rebuilds
-//! every kind of disk that may be left, and compares what recovery finds with what was
-//! acknowledged. [`damage`] spoils one file of a root instead, and looks at what is isolated.
+//! [`crash`] runs the real storage on a simulated disk, cuts the power at any operation, and
+//! rebuilds every disk state that may result. It compares the recovered state with the acknowledged
+//! one. [`damage`] damages one file of a root instead and checks that the damage is isolated.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! What a database should hold, in the plainest form: rows in vectors.
+//! The expected contents of a database in the simplest form: rows in vectors.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,10 +10,10 @@ use tidemark_storage::{Snapshot, TableSchema, TableSnapshot};
 use tidemark_types::double_array::{DoubleArrayBuilder, DoubleArrays};
 use tidemark_types::{EngineError, EngineResult};
 
-/// How the name of a table ends that follows another one: nothing but a refresh changes it.
+/// Name suffix of a table that follows another table; only a refresh changes it.
 pub(crate) const COPY: &str = " copy";
 
-/// Whether a table has a copy: what ends partitions of it does not end those of the copy.
+/// Whether a table has a copy. Dropping partitions of the table does not drop those of its copy.
 pub(crate) fn is_followed(model: &Model, name: &str) -> bool {
     model.tables.contains_key(&copy_of(name))
 }
@@ -25,24 +25,24 @@ pub(crate) fn copy_of(name: &str) -> String {
 /// A row: timestamp, identifier, symbol, text.
 pub(crate) type Row = (i64, i64, Option<String>, Option<String>);
 
-/// A table's rows in the order of their arrival, and its number of columns.
+/// Rows of a table in order of arrival, and its number of columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ModelTable {
     pub(crate) rows: Vec<Row>,
-    /// Rows of detached partitions, by time.
+    /// Rows of detached partitions, in time order.
     pub(crate) detached: Vec<Row>,
-    /// Name of the note's type.
+    /// Type name of the note column.
     pub(crate) note_type: String,
-    /// Time to live in hours; 0 for ever.
+    /// TTL in hours; 0 when unlimited.
     pub(crate) ttl_hours: i64,
-    /// DEDUP keys: none, the timestamp (1), or it and the symbol (3).
+    /// DEDUP keys: none, the timestamp (1), or the timestamp and the symbol (1 and 3).
     pub(crate) keys: Vec<u32>,
     pub(crate) columns: usize,
     pub(crate) timed: bool,
 }
 
 impl ModelTable {
-    /// An empty table with this definition.
+    /// Returns an empty table with this schema.
     pub(crate) fn of(schema: &TableSchema) -> Self {
         Self {
             rows: Vec::new(),
@@ -55,7 +55,7 @@ impl ModelTable {
         }
     }
 
-    /// Adds rows in the order of their arrival; they replace those with the same keys.
+    /// Adds rows in order of arrival; they replace rows with the same keys.
     pub(crate) fn add(&mut self, rows: Vec<Row>) {
         for row in rows {
             if !self.keys.is_empty() {
@@ -66,7 +66,7 @@ impl ModelTable {
         }
     }
 
-    /// Takes the rows of one partition out.
+    /// Removes and returns the rows of one partition.
     pub(crate) fn take(&mut self, schema: &TableSchema, floor: i64) -> Vec<Row> {
         let rows = std::mem::take(&mut self.rows).into_iter();
         let (taken, kept) = rows.partition(|row| schema.partition_floor(row.0) == floor);
@@ -74,7 +74,7 @@ impl ModelTable {
         taken
     }
 
-    /// Removes what the time to live ends.
+    /// Removes the rows that the TTL expires.
     pub(crate) fn expire(&mut self, schema: &TableSchema) {
         let Some(newest) = self.rows.iter().map(|row| row.0).max() else { return };
         let ttl = self.ttl_hours * 3_600_000_000;
@@ -85,7 +85,7 @@ impl ModelTable {
     }
 }
 
-/// A database.
+/// Expected contents of a database.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Model {
     pub(crate) tables: BTreeMap<String, ModelTable>,
@@ -93,7 +93,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Equal for equal databases as a reader sees them.
+    /// Returns equal hashes for databases that look equal to a reader.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut seen = self.clone();
         for table in seen.tables.values_mut().filter(|table| table.timed) {
@@ -105,7 +105,7 @@ impl Model {
         hasher.finish()
     }
 
-    /// The first difference from another database, for people.
+    /// Describes the first difference from another database.
     pub(crate) fn difference(&self, other: &Self) -> String {
         if self.tables.keys().ne(other.tables.keys()) {
             return format!("tables {:?}, {:?}", self.tables.keys(), other.tables.keys());
@@ -124,7 +124,7 @@ impl Model {
         format!("records {:?}, {:?}", self.records.keys(), other.records.keys())
     }
 
-    /// What a snapshot holds.
+    /// Reads the contents of a snapshot.
     pub(crate) fn read(snapshot: &Snapshot) -> EngineResult<Self> {
         let mut model = Self::default();
         for table in snapshot.tables() {
@@ -138,7 +138,7 @@ impl Model {
 }
 
 impl ModelTable {
-    /// What a table holds.
+    /// Reads the contents of a table.
     pub(crate) fn read(table: &TableSnapshot) -> EngineResult<Self> {
         let mut rows = Vec::new();
         let mut detached = Vec::new();
@@ -162,7 +162,7 @@ impl ModelTable {
         Ok(Self { rows, detached, ..Self::of(table.schema()) })
     }
 
-    /// The same table as a reader sees it.
+    /// Returns the table in the order that a reader sees.
     pub(crate) fn in_order(&self) -> Self {
         let mut seen = self.clone();
         if seen.timed {
@@ -173,7 +173,7 @@ impl ModelTable {
     }
 }
 
-/// The array beside a row with this identifier: null, empty, or of a shape of its own.
+/// Appends the array for a row id: null, empty, or with a shape that depends on the id.
 pub(crate) fn push_book(id: i64, books: &mut DoubleArrayBuilder) -> EngineResult<()> {
     match id % 4 {
         0 => books.push_null(),
@@ -186,7 +186,7 @@ pub(crate) fn push_book(id: i64, books: &mut DoubleArrayBuilder) -> EngineResult
     Ok(())
 }
 
-/// Refuses arrays that are not those of their rows.
+/// Refuses arrays that do not match the ids of their rows.
 fn check_books(ids: &ArrayRef, books: &ArrayRef) -> EngineResult<()> {
     let ids = ids.as_primitive::<Int64Type>();
     let mut expected = DoubleArrayBuilder::new(2);

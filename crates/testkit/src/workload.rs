@@ -1,4 +1,5 @@
-//! A random client: commits, bulk writes, definitions, checkpoints, and what it was promised.
+//! A random client with commits, bulk writes, schema changes and checkpoints, and its record of
+//! guarantees.
 
 use std::sync::Arc;
 
@@ -19,23 +20,23 @@ use crate::model::{COPY, Model, ModelTable, Row, is_followed, push_book};
 
 const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 
-/// Everything that was promised to a client so far.
+/// Everything acknowledged to a client so far.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    /// Fingerprint after each acknowledged transaction; the first is that of the start.
+    /// Fingerprint after each acknowledged transaction, preceded by the initial state.
     pub(crate) states: Vec<u64>,
-    /// States of transactions that failed or hung in the air, and how many were acknowledged
-    /// before.
+    /// Number of transactions acknowledged before each failed or in-flight transaction, and the
+    /// state after it.
     pub(crate) maybe: Vec<(usize, u64)>,
     /// Index in `states` that must survive a power loss.
     pub(crate) durable: usize,
     pub(crate) model: Model,
-    /// The models that were, the oldest first; the present one is not among them.
+    /// Earlier models, oldest first, without the current one.
     pub(crate) past: Vec<Model>,
     pub(crate) next_id: i64,
-    /// What CHECKPOINT CREATE may have left: a copy with one of these fingerprints, or none.
+    /// Possible outcomes of CHECKPOINT CREATE: a backup with one of these fingerprints, or none.
     pub(crate) copies: Vec<Option<u64>>,
-    /// How often a damaged part was given up.
+    /// Number of times damage was skipped.
     pub(crate) given_up: u64,
 }
 
@@ -47,14 +48,14 @@ impl History {
         Self { states, maybe, durable: 0, model, past, next_id: 0, copies, given_up: 0 }
     }
 
-    /// Whether a database with this fingerprint keeps the promises: a prefix of what was
-    /// acknowledged, not shorter than `at_least`, perhaps with the transaction in the air.
+    /// Whether a database with this fingerprint keeps the guarantees: a prefix of the acknowledged
+    /// transactions, at least `at_least` long, possibly followed by the in-flight transaction.
     pub(crate) fn allows(&self, fingerprint: u64, at_least: usize) -> bool {
         self.states[at_least..].contains(&fingerprint)
             || self.maybe.iter().any(|(after, f)| *after >= at_least && *f == fingerprint)
     }
 
-    /// Goes on from what recovery found, which is durable.
+    /// Continues from the recovered state, which is durable.
     pub(crate) fn restart(&mut self, model: Model) {
         self.states = vec![model.fingerprint()];
         self.maybe.clear();
@@ -63,8 +64,8 @@ impl History {
         self.model = model;
     }
 
-    /// Index in `states` that must survive the process's death: the page cache has the rest,
-    /// unless the disk refused it.
+    /// Index in `states` that must survive the death of the process. The page cache holds later
+    /// writes, unless a sync failed.
     pub(crate) fn after_kill(&self, sync_failed: bool) -> usize {
         if sync_failed { self.durable } else { self.acknowledged() }
     }
@@ -81,7 +82,7 @@ impl History {
     ) -> EngineResult<()> {
         let fingerprint = next.fingerprint();
         match commit() {
-            // Nothing is logged for what changes nothing, so it promises nothing new either.
+            // A change without effect is not logged, so it adds no guarantee.
             Ok(()) if self.states.last() == Some(&fingerprint) => Ok(()),
             Ok(()) => {
                 self.states.push(fingerprint);
@@ -99,30 +100,30 @@ impl History {
     }
 }
 
-/// Something a client can do.
+/// An action of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Append,
     Bulk,
     Checkpoint,
-    /// Lets go of the generation before the current one.
+    /// Releases the previous generation.
     Advance,
     Flush,
     DropOrTruncate,
     AddColumn,
     PutRecord,
-    /// UPDATE and changes of partitions.
+    /// UPDATE and partition changes.
     Change,
-    /// Keeps the snapshot of now.
+    /// Retains the current snapshot.
     Pin,
-    /// Lets it go, and creates a table.
+    /// Releases the retained snapshot and creates a table.
     Create,
-    /// Makes or refreshes a copy of a table.
+    /// Creates or refreshes a copy of a table.
     Refresh,
 }
 
 impl Action {
-    /// How often each happens.
+    /// Relative frequencies of the actions.
     const WEIGHTS: &[(Self, u32)] = &[
         (Self::Append, 50),
         (Self::Bulk, 12),
@@ -138,7 +139,7 @@ impl Action {
         (Self::Refresh, 10),
     ];
 
-    /// Every action, each where it meets what the others left.
+    /// Every action, in an order in which each meets the results of others.
     pub(crate) const SCRIPT: &[Self] = &[
         Self::Create,
         Self::Append,
@@ -192,12 +193,12 @@ pub(crate) struct Client<'a> {
     pub(crate) storage: &'a Arc<Storage>,
     pub(crate) rng: &'a mut ChaCha8Rng,
     pub(crate) history: &'a mut History,
-    /// A reader that keeps an old snapshot.
+    /// A reader that retains an old snapshot.
     pub(crate) pinned: Option<Arc<Snapshot>>,
 }
 
 impl Client<'_> {
-    /// Does something. An error is that of the storage.
+    /// Performs a random action. An error is an error of the storage.
     pub(crate) fn act(&mut self) -> EngineResult<()> {
         let weighted = Action::WEIGHTS.choose_weighted(self.rng, |(_, weight)| *weight);
         self.perform(weighted.map_or(Action::Append, |(action, _)| *action))
@@ -238,7 +239,7 @@ impl Client<'_> {
         }
     }
 
-    /// Makes a copy of the database, or removes it.
+    /// Creates a backup of the database, or releases it.
     pub(crate) fn copy_or_release(&mut self) -> EngineResult<()> {
         let (wanted, done) = if self.history.copies == [None] {
             let wanted = Some(self.history.model.fingerprint());
@@ -253,8 +254,8 @@ impl Client<'_> {
         done
     }
 
-    /// A segment counts as damaged, and its table is recovered without it. What that leaves is
-    /// found out on a copy of the disk.
+    /// Declares a segment damaged and recovers its table without it. The expected result is
+    /// determined on a copy of the disk.
     pub(crate) fn skip(&mut self, disk: &SimVfs) -> EngineResult<()> {
         let Some(name) = self.some_table()? else { return Ok(()) };
         let snapshot = self.storage.snapshot();
@@ -278,7 +279,7 @@ impl Client<'_> {
         self.history.attempt(next, mode, || {
             let skipped = storage.skip_damage(id).map(drop);
             is_durable = skipped.is_ok();
-            // It may be committed, and the checkpoint that ends it fail.
+            // The skip may be committed although its final checkpoint failed.
             let seen = Model::read(&storage.snapshot()).map(|model| model.fingerprint());
             if seen == Ok(fingerprint) { Ok(()) } else { skipped }
         })?;
@@ -311,7 +312,7 @@ impl Client<'_> {
         let timestamp = (partition_by != PartitionBy::None || self.rng.random()).then_some(0);
         let mut schema = TableSchema { timestamp, partition_by, ..TableSchema::new(name, columns) };
         if timestamp.is_some() && self.rng.random_bool(0.4) {
-            // The identifiers that a new table's columns get.
+            // Column ids that the new table will get.
             schema.dedup_keys = if self.rng.random() { vec![1] } else { vec![1, 3] };
         }
         schema
@@ -429,7 +430,7 @@ impl Client<'_> {
             next.tables.remove(&name);
             Change::DropTable(id)
         } else {
-            // Copies follow a deletion of all rows; what TRUNCATE puts away they would keep.
+            // Copies follow a deletion of all rows, but would retain rows that TRUNCATE archives.
             let is_followed = is_followed(&next, &name);
             next.tables.entry(name).or_default().rows.clear();
             let ranges = vec![TimeRange { lo: i64::MIN, hi: i64::MAX }];
@@ -470,7 +471,7 @@ pub(crate) fn lost(name: &str) -> EngineError {
     EngineError::internal(format!("table {name} is not where it was left"))
 }
 
-/// Rows as the table takes them; columns added later are null.
+/// Rows in the table's schema; columns added later are null.
 pub(crate) fn batch(schema: &TableSchema, rows: &[Row]) -> EngineResult<RecordBatch> {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
     for (_, _, symbol, _) in rows {

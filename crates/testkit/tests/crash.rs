@@ -1,4 +1,4 @@
-//! The storage keeps its promises through crashes, and the harness is not blind.
+//! The storage keeps its guarantees through crashes, and the harness detects planted faults.
 
 use tidemark_testkit::crash::{MUTANTS, Report, run, run_one};
 
@@ -7,7 +7,7 @@ fn seed() -> u64 {
 }
 
 #[test]
-fn no_state_breaks_a_promise() {
+fn no_crash_state_breaks_a_durability_guarantee() {
     let report = run(seed(), 2_000, None, false);
     for failure in &report.failures {
         println!("{failure}");
@@ -17,9 +17,9 @@ fn no_state_breaks_a_promise() {
     assert!(report.modes.iter().all(|count| *count > 0));
 }
 
-/// A sync failed, and a later one of the same file, perhaps of the next process, succeeded.
+/// A sync failed, and a later sync of the same file succeeded, possibly in the next process.
 #[test]
-fn what_a_failed_sync_dropped_is_never_taken_for_durable() {
+fn writes_dropped_by_a_failed_sync_never_count_as_durable() {
     let mut report = Report::default();
     for seed in [794, 795, 1090, 1102, 1234] {
         run_one(seed, None, &mut report);
@@ -29,7 +29,7 @@ fn what_a_failed_sync_dropped_is_never_taken_for_durable() {
 }
 
 #[test]
-fn every_planted_fault_is_seen() {
+fn every_planted_fault_is_detected() {
     let mut unseen = Vec::new();
     for mutant in MUTANTS {
         let report = run(seed(), 5_000, Some(mutant), true);

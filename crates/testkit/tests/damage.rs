@@ -1,4 +1,4 @@
-//! A damaged file takes down no more than it must.
+//! A damaged file affects no more than necessary.
 
 use tidemark_testkit::damage::run;
 

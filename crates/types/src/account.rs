@@ -1,13 +1,13 @@
-//! What a query holds in memory, and whether it may go on: asked wherever memory grows or time
-//! passes.
+//! Accounts for the memory of a query and decides whether it may continue. Checked wherever memory
+//! grows or time passes.
 //!
-//! The allocator counts bytes by thread. Code that runs a query's work on a thread enters the
-//! query's account there, and what the thread takes and gives back meanwhile is the query's.
-//! Nothing has to be registered, so nothing can be forgotten; what is left to each piece of work is
-//! to ask before it takes much ([`room`]) and now and then while it works ([`check`]).
+//! The allocator counts bytes per thread. Code that works for a query enters the query's account on
+//! its thread, and all allocations and frees until it leaves are charged to the query. No
+//! registration is needed, so none can be forgotten. Code only checks before large allocations
+//! ([`room`]) and periodically while it works ([`check`]).
 //!
-//! Memory that one query takes and another gives back shifts both accounts. A query is therefore
-//! never said to hold more than all of them do.
+//! Memory that one query allocates and another one frees shifts both accounts. Therefore no query
+//! is reported to hold more than all queries together.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -17,48 +17,49 @@ use std::time::{Duration, Instant};
 
 use crate::{EngineError, EngineResult, ErrorCode};
 
-/// Bytes a thread counts by itself before all threads hear of them.
+/// Bytes that a thread counts locally before it updates the global count.
 const REPORT_BYTES: i64 = 64 << 10;
-/// Bytes a query may always hold: so much a small one needs while large ones hold all the rest.
+/// Bytes that a query may always hold: enough for a small query while large ones use all other
+/// memory.
 const FREE_BYTES: i64 = 4 << 20;
-/// Beyond its limit a query may hold one part in so many, and at least so much: batches under way,
-/// which no operator registers.
+/// A query may exceed its limit by this fraction of it, and by at least `MIN_MARGIN`, for batches
+/// in flight that no operator registers.
 const MARGIN_SHARE: usize = 4;
 const MIN_MARGIN: usize = 32 << 20;
-/// A query that held one part in so many of what the process may have leaves much behind: the
-/// allocator keeps for each thread what was freed there.
+/// A query whose peak exceeded this fraction of the process limit leaves much freed memory behind,
+/// because the allocator caches it per thread.
 const LARGE_SHARE: i64 = 16;
-/// Percent of what the process may have, beyond which queries get nothing more.
+/// Percent of the process limit above which queries get no more memory.
 const QUERIES_PERCENT: i64 = 90;
-/// How long a task works before it lets others work.
+/// Time that a task works before it yields.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// Bytes that all threads hold, as far as they reported.
+/// Bytes held by all threads, as far as reported.
 static LIVE: AtomicI64 = AtomicI64::new(0);
-/// Bytes that all threads may hold: what the process may have, less what others in it have.
+/// Maximum bytes of all threads: the process limit minus other memory of the process.
 static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
-/// Bytes the process may have.
+/// Memory limit of the process in bytes.
 static PROCESS_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
-/// How often threads were asked to give back what they freed.
+/// Number of requests to threads to release freed memory.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
 struct Counter {
-    /// Bytes taken less bytes given back.
+    /// Bytes allocated minus bytes freed.
     net: Cell<i64>,
-    /// The part of it that [`LIVE`] has.
+    /// The part of `net` that is already counted in [`LIVE`].
     reported: Cell<i64>,
 }
 
 thread_local! {
-    // Nothing in it has to be dropped, so that the allocator finds it at any time.
+    // Needs no destructor, so that the allocator can use it at any time.
     static COUNTER: Counter = const { Counter { net: Cell::new(0), reported: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-    /// The last of the requests that [`ASKED`] counts which this thread has followed.
+    /// The last request counted in [`ASKED`] that this thread has followed.
     static GIVEN_BACK: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Notes that this thread took so many bytes; less than none when it gave them back. For the
-/// allocator: it takes no memory.
+/// Records that this thread allocated `bytes`; negative when it freed them. Called by the
+/// allocator, so it must not allocate.
 pub fn note_allocation(bytes: i64) {
     COUNTER.with(|counter| {
         let net = counter.net.get().wrapping_add(bytes);
@@ -75,8 +76,8 @@ fn net() -> i64 {
     COUNTER.with(|counter| counter.net.get())
 }
 
-/// Says what the process may have and has, mapped files left out. From now on no query takes more
-/// than is left.
+/// Sets the memory limit of the process and its resident size without mapped files. From now on
+/// queries cannot take more than the difference.
 pub fn set_process_limit(limit: u64, resident: u64) {
     let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
     let (limit, resident) = (signed(limit), signed(resident));
@@ -85,22 +86,22 @@ pub fn set_process_limit(limit: u64, resident: u64) {
     CEILING.store(LIVE.load(Ordering::Relaxed).saturating_add(left), Ordering::Relaxed);
 }
 
-/// Where queries stop to grow. A part of what the process may have is left to what no query is
-/// asked for: texts of statements, results on their way, writes.
+/// The limit for queries. The remainder of the process limit is reserved for memory that is not
+/// charged to queries: SQL text, results in flight, writes.
 fn queries_limit(limit: i64) -> i64 {
     limit / 100 * QUERIES_PERCENT
 }
 
-/// Tells why a query has to stop, when it has to.
+/// Returns why a query has to stop, if it has to.
 type Stop = Box<dyn Fn() -> Option<EngineError> + Send + Sync>;
 
 /// The account of one query.
 pub struct Account {
     held: AtomicI64,
-    /// The most it held when it was asked.
+    /// Highest number of bytes seen by a check.
     peak: AtomicI64,
     limit: i64,
-    /// The limit as it is set.
+    /// The configured limit.
     limit_bytes: usize,
     /// The first refusal, which ends the query.
     refused: OnceLock<EngineError>,
@@ -114,8 +115,8 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// An account of `query.memory.limit` bytes; `stop` says why the query has to end, when it has
-    /// to.
+    /// Creates an account of `query.memory.limit` bytes. `stop` returns why the query has to end,
+    /// if it has to.
     pub fn new(
         limit_bytes: usize,
         stop: impl Fn() -> Option<EngineError> + Send + Sync + 'static,
@@ -137,12 +138,12 @@ impl Account {
         usize::try_from(held).unwrap_or(0)
     }
 
-    /// Says that so many bytes are others' from now on: those of an answer.
+    /// Removes `bytes` of a result from the account, because others own them from now on.
     pub fn hand_over(&self, bytes: usize) {
         self.held.fetch_sub(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Makes this the account of what the thread does until the guard is dropped.
+    /// Charges the work of this thread to the account until the guard is dropped.
     pub fn enter(self: &Arc<Self>) -> Entered {
         let own = Current { account: Arc::clone(self), mark: net(), since: Instant::now() };
         let before = CURRENT.with_borrow_mut(|current| {
@@ -158,7 +159,7 @@ impl Account {
         self.refused.get_or_init(|| error).clone()
     }
 
-    /// Whether `bytes` more are too many.
+    /// Fails when `bytes` more would exceed a limit.
     fn ask(&self, bytes: usize) -> EngineResult<()> {
         if let Some(error) = self.refused.get() {
             return Err(error.clone());
@@ -219,35 +220,35 @@ impl Drop for Account {
     }
 }
 
-/// How often threads were asked to give back what they freed and keep.
+/// Number of requests to threads to release the freed memory that they cache.
 pub fn times_asked() -> u64 {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Asks every thread to give the system back what it freed and keeps.
+/// Requests every thread to return its cached freed memory to the system.
 pub fn ask_to_give_back() {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Whether this thread was asked to give back since it last did.
+/// Whether this thread was requested to release memory since it last did.
 pub fn has_to_give_back() -> bool {
     let asked = times_asked();
     GIVEN_BACK.replace(asked) != asked
 }
 
-/// Bytes that all threads hold.
+/// Bytes held by all threads.
 pub fn live_bytes() -> u64 {
     u64::try_from(LIVE.load(Ordering::Relaxed)).unwrap_or(0)
 }
 
-/// Whole mebibytes, rounded up.
+/// Mebibytes, rounded up.
 fn mib(bytes: usize) -> usize {
     bytes.div_ceil(1 << 20)
 }
 
 struct Current {
     account: Arc<Account>,
-    /// What the thread had taken when the account was last settled.
+    /// Net bytes of the thread when the account was last settled.
     mark: i64,
     since: Instant,
 }
@@ -260,11 +261,11 @@ impl Current {
     }
 }
 
-/// As long as it lives, the thread works for an account.
+/// A guard: while it lives, the thread works for an account.
 #[must_use]
 pub struct Entered {
     before: Option<Current>,
-    /// It belongs to the thread that entered.
+    /// The guard belongs to the thread that entered.
     on_this_thread: PhantomData<*const ()>,
 }
 
@@ -283,13 +284,13 @@ impl Drop for Entered {
     }
 }
 
-/// Fails when the query this thread works for has to stop: it was cancelled, is late, or holds
-/// too much.
+/// Fails when the query of this thread has to stop: it was cancelled, is late, or holds too much
+/// memory.
 pub fn check() -> EngineResult<()> {
     room(0)
 }
 
-/// The same before so many bytes are taken, which must not be too many.
+/// Like [`check`], before `bytes` are allocated; also fails when they would be too many.
 pub fn room(bytes: usize) -> EngineResult<()> {
     let asked = CURRENT.try_with(|current| {
         let mut current = current.borrow_mut();
@@ -300,20 +301,20 @@ pub fn room(bytes: usize) -> EngineResult<()> {
     asked.unwrap_or(Ok(()))
 }
 
-/// Whether the task that this thread works at has worked long enough for now.
+/// Whether the current task of this thread has used up its time slice.
 pub fn is_slice_over() -> bool {
     let over = |own: &Current| own.since.elapsed() >= SLICE;
     CURRENT.try_with(|current| current.borrow().as_ref().is_some_and(over)).unwrap_or(false)
 }
 
-/// Begins a slice: for a thread that waits for other work within its task, at each look at it. The
-/// task's first slice would be over for as long as the thread waits.
+/// Starts a new slice. A thread that waits for other work within its task calls this at each poll;
+/// otherwise the task's slice would be over for the whole wait.
 pub fn begin_slice() {
     let begin = |own: &mut Current| own.since = Instant::now();
     let _ = CURRENT.try_with(|current| current.borrow_mut().as_mut().map(begin));
 }
 
-/// When the task that this thread works at began to: what has the same answer happened in one go.
+/// Start of the current slice of this thread's task. Equal values mean an uninterrupted run.
 pub fn slice_start() -> Option<Instant> {
     CURRENT.try_with(|current| current.borrow().as_ref().map(|own| own.since)).ok().flatten()
 }
@@ -322,9 +323,10 @@ pub fn slice_start() -> Option<Instant> {
 mod tests {
     use super::*;
 
-    /// What one thread does is not seen by another, and the global counts are every thread's.
+    /// Other threads cannot see the counts of one thread, and the global counts include every
+    /// thread.
     #[test]
-    fn an_account_has_what_its_threads_take() {
+    fn allocations_of_its_threads_are_charged_to_the_account() {
         let account = Account::new(1 << 20, || None);
         {
             let _entered = account.enter();
@@ -341,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inner_account_takes_what_happens_inside() {
+    fn an_inner_account_is_charged_for_allocations_in_its_scope() {
         let (outer, inner) = (Account::new(1 << 30, || None), Account::new(1 << 30, || None));
         let entered = outer.enter();
         note_allocation(5 << 20);
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_has_to_stop_is_notified() {
+    fn memory_check_of_a_query_past_its_deadline_returns_the_timeout() {
         let late = || Some(EngineError::new(ErrorCode::Timeout, "late"));
         let account = Account::new(1 << 20, late);
         let _entered = account.enter();

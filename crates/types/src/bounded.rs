@@ -1,10 +1,9 @@
-//! What bounds the work on a statement before it runs: room on the stack, and whether it was
-//! stopped meanwhile.
+//! Bounds on the work for a statement before it runs: stack space and cancellation.
 //!
-//! Statements are bound and planned by recursion, ours and `DataFusion`'s, which takes neither a
-//! token nor a care for the stack. So both belong to the thread: [`with_stop`] says what may stop
-//! the work that begins, [`check_stop`] asks, from wherever the thread is by then, and [`deep`]
-//! runs it on a stack that is large enough for the deepest plan allowed.
+//! Statements are bound and planned by recursive code, ours and `DataFusion`'s. The latter accepts
+//! no cancellation token and does not check the stack. So both bounds belong to the thread:
+//! [`with_stop`] sets the condition that may stop the work, [`check_stop`] checks it from anywhere
+//! on the thread, and [`deep`] runs the work on a stack large enough for the deepest allowed plan.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -14,17 +13,17 @@ use std::task::{Context, Poll};
 
 use crate::EngineResult;
 
-/// Free bytes of a stack below which [`grown`] goes on on another one. What runs between two of
-/// its calls may itself walk an expression of some thousand levels.
+/// Free stack bytes below which [`grown`] continues on a new segment. Code between two calls may
+/// itself recurse through an expression of several thousand levels.
 const RED_ZONE_BYTES: usize = 2 * 1024 * 1024;
-/// The stack it goes on with.
+/// Size of the new stack segment.
 const SEGMENT_BYTES: usize = 16 * 1024 * 1024;
-/// The stack of [`deep`]. Only the pages that are used take memory, as long as it runs.
+/// Stack size of [`deep`]. Only touched pages take memory, and only while it runs.
 const DEEP_BYTES: usize = 256 * 1024 * 1024;
 
-/// Tells whether a statement was stopped.
+/// Reports whether a statement was stopped.
 pub trait Stop: Send + Sync {
-    /// The error that ends it, once it was stopped.
+    /// Returns the error that ends the statement, once it was stopped.
     fn check(&self) -> EngineResult<()>;
 }
 
@@ -33,7 +32,7 @@ thread_local! {
     static FOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Puts the former one back, even if the work panics.
+/// Restores the previous value, even if the work panics.
 struct Restored(Option<Arc<dyn Stop>>);
 
 impl Drop for Restored {
@@ -42,20 +41,20 @@ impl Drop for Restored {
     }
 }
 
-/// Runs `work`, which `stop` may end wherever it asks.
+/// Runs `work`, which `stop` may end at any check.
 pub fn with_stop<T>(stop: &Arc<dyn Stop>, work: impl FnOnce() -> T) -> T {
     let _restored = Restored(CURRENT.replace(Some(Arc::clone(stop))));
     work()
 }
 
-/// Fails once the statement that this thread works on was stopped.
+/// Fails once the statement of this thread was stopped.
 pub fn check_stop() -> EngineResult<()> {
-    // Not while it asks: what it does may ask again.
+    // Releases the borrow first, because the check may call this function again.
     let current = CURRENT.with_borrow(Clone::clone);
     current.map_or(Ok(()), |stop| stop.check())
 }
 
-/// Puts the former state back, even if the work panics.
+/// Restores the previous state, even if the work panics.
 struct Unfolded(bool);
 
 impl Drop for Unfolded {
@@ -64,36 +63,36 @@ impl Drop for Unfolded {
     }
 }
 
-/// Runs `work`, in which what is computed becomes a constant of a plan.
+/// Runs `work`, whose results become constants of a plan.
 pub fn folding<T>(work: impl FnOnce() -> T) -> T {
     let _unfolded = Unfolded(FOLDS.replace(true));
     work()
 }
 
-/// Whether what this thread computes becomes a constant of a plan.
+/// Whether results computed on this thread become constants of a plan.
 pub fn is_folding() -> bool {
     FOLDS.get()
 }
 
-/// Runs a step of a recursion, on more stack where little is left.
+/// Runs a recursion step, on a new stack segment when little space is left.
 #[inline]
 pub fn grown<T>(step: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(RED_ZONE_BYTES, SEGMENT_BYTES, step)
 }
 
-/// Runs `work` on a stack that is large enough for recursions that do not ask for more.
+/// Runs `work` on a stack large enough for recursions that do not call [`grown`].
 pub fn deep<T>(work: impl FnOnce() -> T) -> T {
     stacker::grow(DEEP_BYTES, work)
 }
 
-/// A future that is polled as [`with_stop`] says.
+/// A future that is polled within [`with_stop`].
 pub struct Stoppable<F> {
     stop: Arc<dyn Stop>,
     work: F,
 }
 
 impl<F: Future + Unpin> Stoppable<F> {
-    /// `work`, which `stop` may end wherever it asks.
+    /// Wraps `work`, which `stop` may end at any check.
     pub fn new(stop: Arc<dyn Stop>, work: F) -> Self {
         Self { stop, work }
     }
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_holds_for_the_work_alone() {
+    fn a_stop_applies_only_to_the_enclosed_work() {
         let stop: Arc<dyn Stop> = Arc::new(Stopped);
         assert!(check_stop().is_ok());
         assert!(with_stop(&stop, check_stop).is_err());
@@ -144,7 +143,7 @@ mod tests {
         assert!(check_stop().is_ok(), "a panic ends it as well");
     }
 
-    /// The sum of the numbers up to one, each added in a step of its own.
+    /// The sum of the numbers up to `of`, each added in a separate recursion step.
     fn sum(of: u64, is_grown: bool) -> u64 {
         let padding = std::hint::black_box([of; 64]);
         let rest = match of {
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn recursion_has_room() {
+    fn deep_recursion_does_not_overflow_the_stack() {
         let most = 100_000;
         assert_eq!(sum(most, true), most * (most + 1) / 2);
         assert_eq!(deep(|| sum(most, false)), most * (most + 1) / 2);

@@ -57,25 +57,25 @@ impl CivilDate {
         era * 146_097 + day_of_era - 719_468
     }
 
-    /// The day that holds this instant.
+    /// Returns the day that contains this timestamp.
     #[must_use]
     pub fn from_micros(ts_micros: i64) -> Self {
         Self::from_days(ts_micros.div_euclid(MICROS_PER_DAY))
     }
 
-    /// Midnight of this day, saturating.
+    /// Midnight of this day, saturating at the range.
     #[must_use]
     pub fn to_micros(self) -> i64 {
         self.to_days().saturating_mul(MICROS_PER_DAY)
     }
 
-    /// Monday 1 to Sunday 7.
+    /// Weekday from 1 (Monday) to 7 (Sunday).
     #[must_use]
     pub fn iso_weekday(self) -> u8 {
         ((self.to_days() + 3).rem_euclid(7) + 1) as u8
     }
 
-    /// Day of the year from 1.
+    /// Day of the year, from 1.
     #[must_use]
     pub fn day_of_year(self) -> u16 {
         (self.to_days() - Self { month: 1, day: 1, ..self }.to_days() + 1) as u16
@@ -107,21 +107,21 @@ pub fn is_leap_year(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// The greatest `origin + k * step` not after `ts`. `step` is positive.
+/// Returns the greatest `origin + k * step` not after `ts`. `step` must be positive.
 #[must_use]
 pub fn floor_to(ts: i64, step: i64, origin: i64) -> i64 {
     let offset = ts.wrapping_sub(origin).rem_euclid(step);
     ts.saturating_sub(offset)
 }
 
-/// Months from year 0 to the month that holds a day.
+/// Months from year 0 to the month of a date.
 fn month_index(date: CivilDate) -> i64 {
     i64::from(date.year) * 12 + i64::from(date.month) - 1
 }
 
-/// `value` moved by months, in a unit with `per_day` ticks a day. The day is clamped to the month's
-/// end, the time of day is retained; `None` out of range. Every addition of months and years of the
-/// dialect is this one.
+/// Moves `value` by months, in a unit with `per_day` ticks per day. The day is clamped to the end
+/// of the month and the time of day is retained. `None` when out of range. All month and year
+/// arithmetic of the dialect uses this function.
 #[must_use]
 pub fn move_months(value: i64, months: i64, per_day: i64) -> Option<i64> {
     let date = CivilDate::from_days(value.div_euclid(per_day));
@@ -130,13 +130,13 @@ pub fn move_months(value: i64, months: i64, per_day: i64) -> Option<i64> {
     let first = CivilDate { year, month: (index.rem_euclid(12) + 1) as u8, day: 1 };
     let day = date.day.min(first.days_in_month());
     let days = CivilDate { day, ..first }.to_days();
-    // Before 1970 a midnight may be out of range although the time of the day is not.
+    // Before 1970 a midnight may be out of range although the timestamp itself is not.
     let ticks = i128::from(days) * i128::from(per_day) + i128::from(value.rem_euclid(per_day));
     i64::try_from(ticks).ok()
 }
 
-/// [`move_months`] so many times. Each step begins where the one before ended, so that a day that a
-/// short month lacks is lost: 31 January, 28 February, 28 March.
+/// Applies [`move_months`] `number` times. Each step starts where the previous one ended, so a day
+/// that a short month lacks is lost: 31 January, 28 February, 28 March.
 #[must_use]
 pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option<i64> {
     let date = |ticks: i64| CivilDate::from_days(ticks.div_euclid(per_day));
@@ -145,7 +145,7 @@ pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option
     for step in 0..number {
         let CivilDate { month, day, .. } = date(at);
         has_february |= month == 2;
-        // After 12 steps every month of the cycle has come.
+        // After 12 steps every month of the cycle was visited.
         if day <= 28 || (step >= 12 && !has_february) {
             return move_months(at, months.checked_mul(number - step)?, per_day);
         }
@@ -154,15 +154,15 @@ pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option
     Some(at)
 }
 
-/// [`move_months`] of microseconds, saturating.
+/// [`move_months`] on microseconds, saturating.
 #[must_use]
 pub fn add_months(ts_micros: i64, months: i64) -> i64 {
     let limit = if months < 0 { i64::MIN } else { i64::MAX };
     move_months(ts_micros, months, MICROS_PER_DAY).unwrap_or(limit)
 }
 
-/// The last line of a grid of months that is not after `value`; `months` is positive. The lines are
-/// `origin` moved by multiples of `months`. `None` out of range.
+/// Returns the last line of a monthly grid not after `value`. The lines are `origin` moved by
+/// multiples of `months`, which must be positive. `None` when out of range.
 #[must_use]
 pub fn floor_to_months(value: i64, months: i64, origin: i64, per_day: i64) -> Option<i64> {
     let index = |ticks: i64| month_index(CivilDate::from_days(ticks.div_euclid(per_day)));
@@ -170,7 +170,7 @@ pub fn floor_to_months(value: i64, months: i64, origin: i64, per_day: i64) -> Op
     let line = |steps: i64| move_months(origin, steps.checked_mul(months)?, per_day);
     match line(steps) {
         Some(found) if found <= value => Some(found),
-        // The month is the same, and its line comes later in it.
+        // The line is later in the same month.
         _ => line(steps.checked_sub(1)?),
     }
 }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_months_are_those_of_a_loop() {
+    fn step_months_agrees_with_a_loop() {
         for (year, month, day) in
             [(2024, 1, 31), (2024, 2, 29), (2023, 12, 30), (1999, 8, 31), (2000, 4, 28)]
         {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn months_clamp_to_their_end() {
+    fn months_clamp_to_their_last_day() {
         let end_of_january = CivilDate { year: 2024, month: 1, day: 31 }.to_micros();
         let end_of_february = CivilDate { year: 2024, month: 2, day: 29 }.to_micros();
         assert_eq!(add_months(end_of_january, 1), end_of_february);

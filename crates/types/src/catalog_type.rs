@@ -1,28 +1,28 @@
-//! Types that only the catalog of `PostgreSQL` has. Its columns are stored as columns of ours, and
-//! clients see them as what they are there: numbers of objects, names, vectors of numbers.
+//! Types that exist only in the `PostgreSQL` catalog. Their columns are stored with our types, but
+//! clients see the catalog type: object ids, names, vectors of numbers.
 
-/// A type of `PostgreSQL` that a column of its catalog has; the values are of one of our types.
+/// A `PostgreSQL` type of a catalog column, whose values are stored with one of our types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatalogType {
-    /// The number of an object; stored as INT.
+    /// The id of an object; stored as INT.
     Oid,
-    /// The number of a transaction; stored as INT.
+    /// The id of a transaction; stored as INT.
     Xid,
-    /// The name of an object; stored as text.
+    /// The name of an object; stored as a string.
     Name,
-    /// A character, `"char"`; stored as text.
+    /// A character, `"char"`; stored as a string.
     Char,
-    /// Numbers of columns, counted from 0; stored as DOUBLE[].
+    /// Column numbers, indexed from 0; stored as DOUBLE[].
     Int2Vector,
-    /// Numbers of objects, counted from 0; stored as DOUBLE[].
+    /// Object ids, indexed from 0; stored as DOUBLE[].
     OidVector,
-    /// Stored as DOUBLE[], or as its text.
+    /// `smallint[]`; stored as DOUBLE[] or as a string.
     Int2Array,
-    /// Stored as its text, and so are the others.
+    /// `integer[]`; stored as a string, like the following arrays unless stated otherwise.
     Int4Array,
     /// `bigint[]`.
     Int8Array,
-    /// `oid[]`; stored as DOUBLE[], or as its text.
+    /// `oid[]`; stored as DOUBLE[] or as a string.
     OidArray,
     /// `boolean[]`.
     BoolArray,
@@ -32,7 +32,7 @@ pub enum CatalogType {
     TextArray,
 }
 
-/// Every one of them.
+/// All catalog types.
 const ALL: [CatalogType; 13] = [
     CatalogType::Oid,
     CatalogType::Xid,
@@ -50,10 +50,10 @@ const ALL: [CatalogType; 13] = [
 ];
 
 impl CatalogType {
-    /// The key of the metadata by which an Arrow field says that it is such a column.
+    /// Metadata key that marks an Arrow field as such a column.
     pub const METADATA: &str = "catalog_type";
 
-    /// Its name in `pg_type`.
+    /// Returns the name in `pg_type`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,13 +73,13 @@ impl CatalogType {
         }
     }
 
-    /// The type of this name.
+    /// Returns the type with this name.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Its number in `pg_type`.
+    /// Returns the OID in `pg_type`.
     #[must_use]
     pub fn oid(self) -> i32 {
         match self {
@@ -99,7 +99,7 @@ impl CatalogType {
         }
     }
 
-    /// Of an array: the number of its elements' type.
+    /// Returns the OID of an array's element type; `None` for other types.
     #[must_use]
     pub fn element(self) -> Option<i32> {
         match self {
@@ -114,7 +114,7 @@ impl CatalogType {
         }
     }
 
-    /// Whether its first element has the number 0, and its text no braces.
+    /// Whether the first index is 0 and the string form has no braces.
     #[must_use]
     pub fn is_vector(self) -> bool {
         matches!(self, Self::Int2Vector | Self::OidVector)

@@ -1,10 +1,9 @@
-//! Cells of type DOUBLE[]: how they lie in Arrow arrays, and their texts.
+//! Cells of type DOUBLE[]: their layout in Arrow arrays, and their string form.
 //!
 //! A column is a struct of two children: `shape` holds the length of each dimension, `values` the
-//! elements in row-major order. Nested lists could not tell a 0 × 3 array from a 0 × 0 one, and
-//! reach an element by as many hops as there are dimensions. An element that is null is NaN; no
-//! other value that is not finite occurs. What the children hold in the row of a null array has
-//! no meaning.
+//! elements in row-major order. Nested lists could not distinguish a 0 × 3 array from a 0 × 0
+//! array, and would need one indirection per dimension to reach an element. A null element is NaN;
+//! no other non-finite value occurs. The children of a null array have undefined contents.
 
 use std::sync::Arc;
 
@@ -21,15 +20,16 @@ use arrow_schema::{DataType, Field};
 use crate::sql_type::array_children;
 use crate::{EngineError, EngineResult, ErrorCode, SqlType, account, bounded};
 
-/// The most elements of an array.
+/// Maximum number of elements of an array.
 pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
 
-/// The most elements of an array that becomes a constant of a plan, more than a literal may have.
-/// Each rule of planning copies, compares and names constants, and cannot be stopped meanwhile: one
-/// of 5 million elements was planned for 40 s. A larger array is computed as the statement runs.
+/// Maximum number of elements of an array that becomes a constant of a plan; larger than any
+/// literal. Each optimizer rule copies, compares and formats constants and cannot be stopped
+/// meanwhile: planning an array of 5 million elements took 40 s. Larger arrays are computed at
+/// execution.
 const MAX_CONSTANT_ELEMENTS: usize = 16 * 1024;
 
-/// The cells of one column, to be read by row.
+/// Row access to the cells of one column.
 #[derive(Debug, Clone, Copy)]
 pub struct DoubleArrays<'a> {
     nulls: Option<&'a NullBuffer>,
@@ -40,7 +40,7 @@ pub struct DoubleArrays<'a> {
 }
 
 impl<'a> DoubleArrays<'a> {
-    /// Reads a column; `None` when it does not hold arrays in this form.
+    /// Reads a column; `None` when its layout is not that of arrays.
     #[must_use]
     pub fn new(array: &'a dyn Array) -> Option<Self> {
         let pair = array.as_struct_opt()?;
@@ -62,19 +62,19 @@ impl<'a> DoubleArrays<'a> {
         self.offsets.len() - 1
     }
 
-    /// Whether there is no row.
+    /// Whether the column has no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Dimensions of every array.
+    /// Number of dimensions of every array.
     #[must_use]
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// The array in a row; `None` when it is null.
+    /// Returns the array in a row; `None` when it is null.
     #[must_use]
     pub fn get(&self, row: usize) -> Option<DoubleArray<'a>> {
         if self.nulls.is_some_and(|nulls| nulls.is_null(row)) {
@@ -85,7 +85,7 @@ impl<'a> DoubleArrays<'a> {
         Some(DoubleArray { shape, values })
     }
 
-    /// Whether every shape fits its elements: what [`DoubleArray`]'s readers rely on.
+    /// Whether every shape matches its number of elements, as readers of [`DoubleArray`] assume.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         (0..self.len()).all(|row| {
@@ -107,7 +107,7 @@ pub struct DoubleArray<'a> {
     pub values: &'a [f64],
 }
 
-/// How the text of an array is written.
+/// Brackets and null of the string form of arrays.
 #[derive(Debug, Clone, Copy)]
 pub struct ArrayStyle {
     open: u8,
@@ -115,14 +115,14 @@ pub struct ArrayStyle {
     null: &'static [u8],
 }
 
-/// `[1.0,null,3.5]`: JSON, CSV, and casts to text.
+/// `[1.0,null,3.5]`: JSON, CSV, and casts to strings.
 pub const JSON_ARRAY: ArrayStyle = ArrayStyle { open: b'[', close: b']', null: b"null" };
 /// `{1.0,NULL,3.5}`: `PostgreSQL`.
 pub const PG_ARRAY: ArrayStyle = ArrayStyle { open: b'{', close: b'}', null: b"NULL" };
 
 impl DoubleArray<'_> {
-    /// Writes the text, nested to the depth of the array's dimensions, each element by `number`.
-    /// An array without elements is a pair of brackets as soon as its outermost dimension is empty.
+    /// Writes the string form, nested by dimension, with each element formatted by `number`. An
+    /// array whose outermost dimension is empty is a single pair of brackets.
     pub fn write_text(&self, out: &mut Vec<u8>, style: &ArrayStyle, number: fn(&mut Vec<u8>, f64)) {
         out.push(style.open);
         let length = self.shape.first().map_or(0, |&length| length as usize);
@@ -142,7 +142,7 @@ impl DoubleArray<'_> {
         out.push(style.close);
     }
 
-    /// Equal shapes and elements; null elements are equal.
+    /// Whether shapes and elements are equal; null elements are equal to each other.
     #[must_use]
     pub fn same(&self, other: &DoubleArray<'_>) -> bool {
         self.shape == other.shape
@@ -154,7 +154,7 @@ impl DoubleArray<'_> {
     }
 }
 
-/// Collects the cells of a column.
+/// Builder for the cells of a column.
 #[derive(Debug)]
 pub struct DoubleArrayBuilder {
     dimensions: u8,
@@ -165,7 +165,7 @@ pub struct DoubleArrayBuilder {
 }
 
 impl DoubleArrayBuilder {
-    /// For arrays of so many dimensions.
+    /// Creates a builder for arrays with `dimensions` dimensions.
     #[must_use]
     pub fn new(dimensions: u8) -> Self {
         Self {
@@ -177,8 +177,8 @@ impl DoubleArrayBuilder {
         }
     }
 
-    /// Adds an array; elements that are not finite are null. Fails when the shape does not fit
-    /// the elements, or when there are too many of them.
+    /// Appends an array; non-finite elements become null. Fails when the shape does not match the
+    /// number of elements, or when there are too many elements.
     pub fn push(
         &mut self,
         shape: &[i32],
@@ -210,14 +210,14 @@ impl DoubleArrayBuilder {
         Ok(())
     }
 
-    /// Adds null.
+    /// Appends a null array.
     pub fn push_null(&mut self) {
         self.shapes.extend(std::iter::repeat_n(0, usize::from(self.dimensions)));
         self.offsets.push(self.values.len() as i64);
         self.valid.push(false);
     }
 
-    /// Drops the cells from row `rows` on.
+    /// Removes the cells from row `rows` on.
     pub fn truncate(&mut self, rows: usize) {
         if rows < self.valid.len() {
             self.valid.truncate(rows);
@@ -227,7 +227,7 @@ impl DoubleArrayBuilder {
         }
     }
 
-    /// The column.
+    /// Returns the column.
     pub fn finish(self) -> EngineResult<ArrayRef> {
         let nulls = self.valid.contains(&false).then(|| NullBuffer::from(self.valid));
         let (shapes, offsets) = (self.shapes.into(), self.offsets.into());
@@ -235,11 +235,11 @@ impl DoubleArrayBuilder {
     }
 }
 
-/// The most arrays within an array that has no element: its text has brackets for each, so that few
-/// bytes of lengths could ask for a text of any size.
+/// Maximum number of sub-arrays in an array without elements. Its string form has brackets for each
+/// one, so a few bytes of lengths could otherwise request a string of any size.
 const MAX_EMPTY_ARRAYS: u64 = 1024;
 
-/// Whether an array of these lengths may come from outside.
+/// Whether external input may contain an array with these dimension lengths.
 pub fn is_allowed(lengths: impl IntoIterator<Item = u64>) -> bool {
     let (mut product, mut is_empty) = (1_u64, false);
     for length in lengths {
@@ -249,8 +249,8 @@ pub fn is_allowed(lengths: impl IntoIterator<Item = u64>) -> bool {
     product <= if is_empty { MAX_EMPTY_ARRAYS } else { MAX_ARRAY_ELEMENTS as u64 }
 }
 
-/// `array element count exceeds max` when an array has more elements than one may have. While a
-/// statement is planned, also when it would be too large a constant: then the call stays.
+/// Fails with `array element count exceeds max` when an array would have too many elements. During
+/// planning it also fails when a constant would be too large; the call then remains in the plan.
 pub fn check_elements(count: usize) -> EngineResult<()> {
     if count > MAX_CONSTANT_ELEMENTS && bounded::is_folding() {
         let message = "the array is too large for a constant";
@@ -264,8 +264,8 @@ pub fn check_elements(count: usize) -> EngineResult<()> {
     Err(EngineError::new(ErrorCode::ResourceLimit, message))
 }
 
-/// A column of its parts: `dimensions` lengths per row, one offset more than rows, elements.
-/// Fails when they do not fit each other.
+/// Builds a column from `dimensions` lengths per row, offsets (one more than rows) and elements.
+/// Fails when they are inconsistent.
 pub fn assemble(
     dimensions: u8,
     shapes: ScalarBuffer<i32>,
@@ -301,7 +301,7 @@ pub fn assemble(
     Ok(Arc::new(array))
 }
 
-/// The Arrow type of [`to_nested`].
+/// The Arrow type returned by [`to_nested`].
 #[must_use]
 pub fn nested_type(dimensions: u8) -> DataType {
     (0..dimensions).fold(DataType::Float64, |inner, _| {
@@ -309,8 +309,8 @@ pub fn nested_type(dimensions: u8) -> DataType {
     })
 }
 
-/// The column as nested lists, the form of other programs; null elements have their validity bit
-/// cleared. Fails when a batch holds more than 2³¹ elements.
+/// Converts the column to nested lists, the form of other programs. Null elements have their
+/// validity bit cleared. Fails when a batch holds more than 2³¹ elements.
 pub fn to_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     let arrays = DoubleArrays::new(array)
         .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
@@ -349,7 +349,7 @@ pub fn to_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     Ok(inner)
 }
 
-/// Dimensions of a type of nested lists of DOUBLE or FLOAT; `None` for other types.
+/// Number of dimensions of nested lists of DOUBLE or FLOAT; `None` for other types.
 #[must_use]
 pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     let mut dimensions = 0_u8;
@@ -367,8 +367,8 @@ pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     (1..=32).contains(&dimensions).then_some(dimensions)
 }
 
-/// The inverse of [`to_nested`], for lists of any kind. Arrays are rectangular: lists that are
-/// shorter than others of their depth are filled with nulls, and so are those that are null.
+/// The inverse of [`to_nested`], for lists of any kind. Arrays are rectangular: null lists, and
+/// lists shorter than others at the same depth, are padded with nulls.
 pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     let dimensions = nested_dimensions(array.data_type())
         .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
@@ -398,9 +398,9 @@ pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     builder.finish()
 }
 
-/// The column as bytes, the light form of Parquet files: for each array the length of each
-/// dimension (32 bits) and then the elements (64 bits, NaN is null), all little-endian. Fails when
-/// a batch holds more than 2 GiB.
+/// Converts the column to bytes, the compact form in Parquet files. Each array is the length of
+/// each dimension (32 bits), then the elements (64 bits, NaN is null), all little-endian. Fails
+/// when a batch holds more than 2 GiB.
 pub fn to_raw(array: &dyn Array) -> EngineResult<ArrayRef> {
     let arrays = DoubleArrays::new(array)
         .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
@@ -424,7 +424,7 @@ pub fn to_raw(array: &dyn Array) -> EngineResult<ArrayRef> {
     Ok(Arc::new(builder.finish()))
 }
 
-/// The inverse of [`to_raw`]. Fails when the bytes are no arrays of so many dimensions.
+/// The inverse of [`to_raw`]. Fails when the bytes are not arrays with `dimensions` dimensions.
 pub fn from_raw(array: &dyn Array, dimensions: u8) -> EngineResult<ArrayRef> {
     let cells = array
         .as_binary_opt::<i32>()
@@ -444,7 +444,7 @@ pub fn from_raw(array: &dyn Array, dimensions: u8) -> EngineResult<ArrayRef> {
     builder.finish()
 }
 
-/// Shape and elements of a raw array whose parts fit each other.
+/// Returns shape and elements of a raw array; `None` when they are inconsistent.
 fn raw_parts(bytes: &[u8], dimensions: u8) -> Option<(Vec<i32>, impl Iterator<Item = f64>)> {
     let (shape, values) = bytes.split_at_checked(usize::from(dimensions) * 4)?;
     let (shape, _) = shape.as_chunks::<4>();
@@ -468,7 +468,7 @@ fn list_at(array: &dyn Array, row: usize) -> Option<ArrayRef> {
     }
 }
 
-/// Raises `shape` to the greatest length of the lists at each depth.
+/// Raises `shape` to the maximum list length at each depth.
 fn measure(list: &dyn Array, depth: usize, shape: &mut [i32]) {
     shape[depth] = shape[depth].max(list.len() as i32);
     if depth + 1 < shape.len() {
@@ -478,7 +478,7 @@ fn measure(list: &dyn Array, depth: usize, shape: &mut [i32]) {
     }
 }
 
-/// Adds the elements of one list, nulls to the lengths that `shape` has for its depth and below.
+/// Appends the elements of one list, padded with nulls to the lengths in `shape` at every depth.
 fn collect(list: Option<&dyn Array>, shape: &[i32], values: &mut Vec<f64>) {
     let Some((length, below)) = shape.split_first() else { return };
     let (start, length) = (values.len(), *length as usize);
@@ -501,8 +501,8 @@ fn collect(list: Option<&dyn Array>, shape: &[i32], values: &mut Vec<f64>) {
     values.resize(start + length, f64::NAN);
 }
 
-/// Reads `{1.5,NULL,-2}` or `[[1,2],[3,4]]`; `None` when the text is no array of so many
-/// dimensions. Only the shape `[0, …, 0]` is empty.
+/// Parses `{1.5,NULL,-2}` or `[[1,2],[3,4]]`; `None` when the string is not an array with
+/// `dimensions` dimensions. The only empty shape is `[0, …, 0]`.
 #[must_use]
 pub fn parse_text(dimensions: u8, text: &str) -> Option<(Vec<i32>, Vec<f64>)> {
     let mut parser = TextParser {
@@ -539,7 +539,7 @@ impl TextParser<'_> {
         found
     }
 
-    /// Depth is bounded by the number of dimensions, at most 32.
+    /// Recursion depth is bounded by the number of dimensions, at most 32.
     fn list(&mut self, depth: usize) -> Option<()> {
         let close = if self.take(b'{') {
             b'}'
@@ -565,7 +565,7 @@ impl TextParser<'_> {
                 }
             }
         }
-        // `{}` is the empty array whatever its dimensions.
+        // `{}` is the empty array for any number of dimensions.
         if length == 0 && depth == 0 {
             self.shape.fill(0);
             return Some(());
@@ -589,7 +589,7 @@ impl TextParser<'_> {
 }
 
 impl SqlType {
-    /// Dimensions of an array type; `None` for other types.
+    /// Number of dimensions of an array type; `None` for other types.
     #[must_use]
     pub fn dimensions(self) -> Option<u8> {
         match self {
@@ -617,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_array_is_no_constant() {
+    fn a_large_array_is_not_folded_to_a_constant() {
         assert!(check_elements(MAX_CONSTANT_ELEMENTS + 1).is_ok());
         assert!(bounded::folding(|| check_elements(MAX_CONSTANT_ELEMENTS)).is_ok());
         assert!(bounded::folding(|| check_elements(MAX_CONSTANT_ELEMENTS + 1)).is_err());
@@ -625,7 +625,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_arrays_come_back_and_others_are_refused() {
+    fn raw_arrays_round_trip_and_malformed_ones_are_refused() {
         let cells: [Option<(&[i32], &[f64])>; 4] = [
             Some((&[2, 2], &[1.0, f64::NAN, -0.0, 4.0])),
             None,
@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_lists_come_back() {
+    fn nested_lists_round_trip() {
         let cells: [Option<(&[i32], &[f64])>; 5] = [
             Some((&[2, 3], &[1.0, 2.0, f64::INFINITY, 4.0, 5.0, 6.0])),
             None,
@@ -682,7 +682,7 @@ mod tests {
     }
 
     #[test]
-    fn ragged_lists_are_filled_with_nulls() {
+    fn ragged_lists_are_padded_with_nulls() {
         let inner: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0]));
         let item =
             |array: &ArrayRef| Arc::new(Field::new_list_field(array.data_type().clone(), true));
@@ -698,7 +698,7 @@ mod tests {
     }
 
     #[test]
-    fn texts() {
+    fn array_literals_are_parsed() {
         let read = |dimensions, text| parse_text(dimensions, text);
         assert_eq!(read(1, "{1.5, -2}"), Some((vec![2], vec![1.5, -2.0])));
         assert_eq!(read(2, "[[1,2],[3,4]]"), Some((vec![2, 2], vec![1.0, 2.0, 3.0, 4.0])));
@@ -711,7 +711,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_do_not_fit_are_damage() {
+    fn inconsistent_shapes_and_offsets_are_damage() {
         let build = |shapes: Vec<i32>, offsets: Vec<i64>, values: Vec<f64>| {
             assemble(1, shapes.into(), offsets.into(), values.into(), None)
         };

@@ -1,9 +1,9 @@
-//! Units of time by their letter, and times moved by a number of them.
+//! Time units by their letter, and addition of units to timestamps.
 
 use crate::calendar::move_months;
 use crate::timestamp::TimestampUnit;
 
-/// The length of a fixed unit in nanoseconds; `None` for months and years.
+/// Length of a fixed unit in nanoseconds; `None` for months and years.
 #[must_use]
 pub fn fixed_nanos(letter: char) -> Option<i64> {
     Some(match letter {
@@ -19,7 +19,7 @@ pub fn fixed_nanos(letter: char) -> Option<i64> {
     })
 }
 
-/// The months of a unit that has no fixed length.
+/// Number of months of a unit without fixed length.
 #[must_use]
 pub fn unit_months(letter: char) -> Option<i64> {
     match letter {
@@ -29,8 +29,8 @@ pub fn unit_months(letter: char) -> Option<i64> {
     }
 }
 
-/// `value` moved by `number` units of `letter`; `None` when that is out of range. Months and years
-/// end at the end of a shorter month: 29 February plus a year is 28 February.
+/// Adds `number` units of `letter` to `value`; `None` when the result is out of range. Months and
+/// years clamp to the end of a shorter month: 29 February plus a year is 28 February.
 #[must_use]
 pub fn add(value: i64, letter: char, number: i64, unit: TimestampUnit) -> Option<i64> {
     if let Some(nanos) = fixed_nanos(letter) {
@@ -50,7 +50,7 @@ mod tests {
     use crate::calendar::{CivilDate, floor_to_months};
     use crate::period::Period;
 
-    /// The end of a month by a loop over the months between.
+    /// Computes the clamped date with a loop over the months in between.
     fn month_later(date: CivilDate, months: i64) -> CivilDate {
         let (mut year, mut month) = (date.year, i64::from(date.month));
         for _ in 0..months.abs() {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn months_and_years_are_added_alike_everywhere() {
+    fn months_and_years_are_added_alike_in_every_unit() {
         const TIME_OF_DAY_NANOS: i64 = 86_399_123_456_789;
         let years = [1, 1599, 1600, 1899, 1900, 1969, 1970, 1999, 2000, 2023, 2024, 2100, 2261];
         let units = [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos];
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_the_range_is_none() {
+    fn results_out_of_range_are_none() {
         for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
             for value in [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX] {
                 for letter in ['n', 'u', 'T', 's', 'm', 'h', 'd', 'w', 'M', 'y'] {

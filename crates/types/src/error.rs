@@ -1,9 +1,9 @@
-//! The one error type of the engine. `native` turns it into the JSON object
-//! `{code, message, start, end, detail, hint, retryable}`; `ts/engine` reads it back.
+//! The error type of the engine. `native` converts it to the JSON object `{code, message, start,
+//! end, detail, hint, retryable}`, which `ts/engine` parses.
 
 use serde::{Deserialize, Serialize};
 
-/// Half-open range of UTF-16 offsets into the statement text.
+/// A half-open range of UTF-16 offsets into the SQL text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Span {
     /// Offset of the first UTF-16 unit.
@@ -13,113 +13,112 @@ pub struct Span {
 }
 
 impl Span {
-    /// A span from `start` to `end`.
+    /// Creates a span from `start` to `end`.
     #[must_use]
     pub const fn new(start: u32, end: u32) -> Self {
         Self { start, end }
     }
 }
 
-/// Closed list of what can go wrong. TypeScript's list is generated from it; `ts/session/status.ts`
-/// maps each to an HTTP status, an SQLSTATE and a log level, and a code missing there fails to
-/// compile.
+/// Closed list of error codes. The TypeScript list is generated from it. `ts/session/status.ts`
+/// maps each code to an HTTP status, an SQLSTATE and a log level; a missing code fails to compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ErrorCode {
-    /// The text is not a statement of the dialect.
+    /// The SQL text is not a valid statement.
     Syntax,
-    /// A statement is too deep, too long or has too many terms.
+    /// The statement is too deep, too long or has too many terms.
     StatementTooComplex,
-    /// No such table.
+    /// The table does not exist.
     TableNotFound,
-    /// The table is there already.
+    /// The table already exists.
     TableExists,
-    /// No such column.
+    /// The column does not exist.
     ColumnNotFound,
-    /// A column name is there twice.
+    /// A column name is duplicated.
     DuplicateColumn,
-    /// A name could mean several columns.
+    /// A name matches several columns.
     AmbiguousColumn,
-    /// No such function.
+    /// The function does not exist.
     FunctionNotFound,
-    /// Types that do not go together.
+    /// The types are incompatible.
     TypeMismatch,
-    /// A value that cannot be converted, or is out of its range.
+    /// A value cannot be converted or is out of range.
     InvalidValue,
-    /// A value of a row that cannot be converted; its span is what was to be converted.
+    /// A value of a row cannot be converted; the span is that of the converted expression.
     InvalidCell,
-    /// Bytes that are no text of UTF-8, or text with a zero byte.
+    /// Invalid UTF-8, or a string with a zero byte.
     InvalidEncoding,
-    /// A value in binary that is not of the type it is said to be.
+    /// A binary value does not match its declared type.
     InvalidBinary,
-    /// Data of COPY that are not in the format that they are said to have.
+    /// COPY data do not match their declared format.
     InvalidCopyData,
-    /// An identifier that is not allowed.
+    /// An invalid identifier.
     InvalidName,
-    /// What the session would have to have done before.
+    /// The session lacks a required state.
     InvalidState,
-    /// Understood, and not supported.
+    /// Recognized but not supported.
     NotSupported,
-    /// The catalog moved since `prepare`: prepare and authorise again, once.
+    /// The catalog changed since `prepare`: prepare and authorize again, once.
     Replan,
     /// Cancelled by the client or by CANCEL QUERY.
     Cancelled,
-    /// The statement's time is up.
+    /// The time limit of the statement expired.
     Timeout,
-    /// A limit on sizes or numbers was reached; the message names it.
+    /// A size or count limit was reached; the message names it.
     ResourceLimit,
-    /// More queries than may run and wait: the same call succeeds later.
+    /// Too many queries are running and waiting; the same call may succeed later.
     Busy,
-    /// The statement needs more memory than it may have, or than there is just now.
+    /// The statement needs more memory than its limit, or than is currently free.
     OutOfMemory,
     /// The disk is full or below its watermark.
     DiskFull,
     /// Reading or writing a file failed.
     Io,
-    /// A checksum or a reference on disk does not hold.
+    /// A checksum or a reference on disk is wrong.
     Damaged,
-    /// The root directory is used by another process.
+    /// Another process uses the root directory.
     RootLocked,
     /// The database is closing or closed.
     Closed,
     /// The engine is read-only.
     ReadOnly,
-    /// What happened then is not known any more.
+    /// The requested history is no longer available.
     HistoryGone,
     /// The user lacks a right.
     AccessDenied,
-    /// A defect of ours. The message carries an id; the log carries the rest.
+    /// An internal defect. The message carries an id; the log carries the details.
     Internal,
 }
 
-/// An error with everything a client may be shown.
+/// An error with everything that a client may see.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct EngineError {
-    /// What kind of error.
+    /// Kind of error.
     pub code: ErrorCode,
-    /// Lower case, names what was found and what was expected.
+    /// Lower case; names the value found and what was expected.
     pub message: String,
-    /// The offending token.
+    /// Position of the offending token.
     pub span: Option<Span>,
-    /// More, for people.
+    /// Further details for people.
     pub detail: Option<String>,
-    /// What to do about it.
+    /// Suggested action.
     pub hint: Option<String>,
     /// Whether the same call may succeed later without a change.
     pub retryable: bool,
-    /// What a library or a defect of ours has to say about it: for the log alone.
+    /// Message of a library or details of an internal defect; only for the log.
     #[serde(skip)]
     pub inner: Option<String>,
 }
 
-/// Result of everything that can fail in the engine.
+/// Result of fallible engine functions.
 pub type EngineResult<T> = Result<T, EngineError>;
 
-/// The most bytes of a message.
+/// Maximum bytes of a message.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
-/// The beginning of a message that is too long, and how long it was.
+/// Truncates a message that is too long and appends its original length.
 fn bounded_message(message: String) -> String {
     let length = message.len();
     if length <= MAX_MESSAGE_BYTES {
@@ -130,7 +129,7 @@ fn bounded_message(message: String) -> String {
 }
 
 impl EngineError {
-    /// An error without a position. A message that quotes a long value is cut.
+    /// Creates an error without a position. A message that quotes a long value is truncated.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -146,17 +145,18 @@ impl EngineError {
         }
     }
 
-    /// A defect of ours, in our words: a client is shown where the log has them.
+    /// An internal defect described by our own message, which only the log contains; the client
+    /// sees a reference to it.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Internal, "internal error").with_inner(message)
     }
 
-    /// What is wrong, for texts that people who run a server read: defects of ours in our words.
+    /// The message for operators, including the details of internal defects.
     pub fn reason(&self) -> &str {
         self.inner.as_deref().unwrap_or(&self.message)
     }
 
-    /// A file operation that failed: `what` names the operation and the file.
+    /// Creates an error for a failed file operation; `what` names the operation and the file.
     pub fn io(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
         let code = match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
@@ -167,35 +167,35 @@ impl EngineError {
         Self::new(code, format!("{what}: {error}"))
     }
 
-    /// The same error, at `span`.
+    /// Sets the position to `span`.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
         self
     }
 
-    /// The same error at `span`, unless it has a position already.
+    /// Sets the position to `span`, unless the error already has one.
     #[must_use]
     pub fn at_if_missing(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
         self
     }
 
-    /// The same error with what only the log gets to know.
+    /// Adds details that only the log contains.
     #[must_use]
     pub fn with_inner(mut self, inner: impl Into<String>) -> Self {
         self.inner = Some(inner.into());
         self
     }
 
-    /// The same error with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same error with a detail.
+    /// Adds a detail.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
@@ -208,7 +208,7 @@ mod tests {
     use super::{EngineError, ErrorCode, MAX_MESSAGE_BYTES};
 
     #[test]
-    fn a_message_that_quotes_a_long_value_is_cut() {
+    fn a_message_that_quotes_a_long_value_is_truncated() {
         let error = EngineError::new(ErrorCode::InvalidValue, "é".repeat(1 << 20));
         assert!(error.message.len() < MAX_MESSAGE_BYTES + 64);
         assert!(error.message.ends_with("é… [message=2097152 bytes]"), "{}", error.message);

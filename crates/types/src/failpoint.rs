@@ -1,7 +1,7 @@
-//! Points where a test can force a failure: a panic, an error or a pause.
+//! Named points where a test can force a failure: a panic, an error or a pause.
 //!
-//! They are compiled into every build, so that the tests run the addon that ships; a point costs
-//! one relaxed load until the process is started with `TIDEMARK_FAILPOINTS`, a list such as
+//! They are compiled into every build, so that tests run the released addon. A point costs one
+//! relaxed load unless the process was started with `TIDEMARK_FAILPOINTS`, a list such as
 //! `engine.prepare=panic;storage.sync=error;engine.worker=sleep(50)`.
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{EngineError, EngineResult, ErrorCode};
 
-/// Name of the environment variable that arms the points of a process.
+/// Environment variable that arms the failpoints of a process.
 pub const VARIABLE: &str = "TIDEMARK_FAILPOINTS";
 
 static ARMED: AtomicBool = AtomicBool::new(false);
@@ -23,7 +23,7 @@ enum Action {
     SleepMs(u64),
 }
 
-/// Reads [`VARIABLE`] once. Called when a database opens; without the variable nothing happens.
+/// Reads [`VARIABLE`] once, when a database opens. Has no effect without the variable.
 pub fn arm_from_environment() -> EngineResult<()> {
     let Ok(list) = std::env::var(VARIABLE) else { return Ok(()) };
     let actions = parse(&list)?;
@@ -33,7 +33,7 @@ pub fn arm_from_environment() -> EngineResult<()> {
     Ok(())
 }
 
-/// Does what the process was asked to do at the point called `name`; nothing when unarmed.
+/// Performs the failure armed for the point `name`; does nothing when unarmed.
 #[inline]
 pub fn hit(name: &str) -> EngineResult<()> {
     if ARMED.load(Ordering::Relaxed) { act(name) } else { Ok(()) }

@@ -1,6 +1,6 @@
-//! Rules for names of tables and columns.
+//! Rules for table and column names.
 
-/// Longest table or column name, in UTF-8 bytes (`cairo.max.file.name.length`).
+/// Maximum length of a table or column name in UTF-8 bytes (`cairo.max.file.name.length`).
 pub const MAX_NAME_BYTES: usize = 127;
 
 /// Whether a table may have this name.
@@ -16,14 +16,14 @@ pub fn is_valid_table_name(name: &str) -> bool {
         && !name.chars().any(is_illegal_in_table_name)
 }
 
-/// The prefix of the names of the catalog, and of tables written with their schema.
+/// Prefixes of catalog names, and of tables qualified with their schema.
 const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public.", "qdb."];
 
-/// Tables of the catalog that are written without a schema, beside those of `pg_`.
+/// Catalog tables that are used without a schema, in addition to those starting with `pg_`.
 const CATALOG_TABLES: &[&str] =
     &["tables", "query_activity", "memory_metrics", "writer_pool", "checkpoint_status"];
 
-/// Whether the name is the catalog's, so that no table or view of a user may have it.
+/// Whether the name is reserved for the catalog, so that no user table or view may have it.
 #[must_use]
 pub fn is_reserved_table_name(name: &str) -> bool {
     let folded = fold(name);
@@ -50,13 +50,13 @@ pub fn is_illegal_in_table_name(c: char) -> bool {
     )
 }
 
-/// The key under which names are compared: letter case is ignored.
+/// Returns the case-insensitive key of a name.
 #[must_use]
 pub fn fold(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// Whether two names are the same name.
+/// Whether two names are equal, ignoring case.
 #[must_use]
 pub fn same(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b) || (!a.is_ascii() && fold(a) == fold(b))

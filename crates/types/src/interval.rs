@@ -1,4 +1,4 @@
-//! Interval text, as in `ts IN '2024-01-[01..05]T09:30;1h'`.
+//! Interval strings, as in `ts IN '2024-01-[01..05]T09:30;1h'`.
 //!
 //! ```text
 //! text     = dates [@zone] [#filter] [;duration [;period ;count]]
@@ -6,8 +6,8 @@
 //! element  = date | date..date | $variable [± n unit]     with [lists] and [a..b] in any field
 //! ```
 //!
-//! Brackets are expanded into plain texts, each text becomes half-open intervals on the clock of
-//! its zone, and these are filtered by day, repeated, moved to UTC, sorted and merged.
+//! Brackets are expanded into plain strings. Each string becomes half-open intervals in the local
+//! time of its zone; these are filtered by day, repeated, converted to UTC, sorted and merged.
 
 use crate::timestamp::TimestampUnit;
 use crate::zone::Zone;
@@ -25,7 +25,7 @@ use span::{Budget, Kind, Result, Span, fail, out_of_range, shown};
 use split::{elements, split_mark};
 use suffix::{DayFilter, Readings, Suffix};
 
-/// Reads interval text into sorted, disjoint, half-open intervals in `unit`.
+/// Parses an interval string into sorted, disjoint, half-open intervals in `unit`.
 pub fn parse_interval(text: &str, unit: TimestampUnit, now_micros: i64) -> Result<Vec<(i64, i64)>> {
     let budget = Budget::new(text)?;
     let now = TimestampUnit::Micros.convert(now_micros, unit).unwrap_or(i64::MAX);
@@ -40,7 +40,7 @@ pub fn parse_interval(text: &str, unit: TimestampUnit, now_micros: i64) -> Resul
     Ok(merge(&found))
 }
 
-/// What follows dates.
+/// Suffixes after the dates: zone, filter, duration, repetition.
 struct Marks {
     zone: Option<Zone>,
     filter: Option<DayFilter>,
@@ -48,7 +48,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// The dates, and what follows them; `whole` is the text that an error shows.
+    /// Splits a string into dates and suffixes; `whole` is the string that an error shows.
     fn split<'a>(text: &'a str, whole: &str) -> Result<(&'a str, Self)> {
         let (dates, suffix) = split_mark(text, ';');
         let (dates, filter) = split_mark(dates, '#');
@@ -62,7 +62,7 @@ impl Marks {
     }
 }
 
-/// A text and the intervals read from it so far.
+/// A string and the intervals parsed from it so far.
 struct Reading<'a> {
     text: &'a str,
     clock: Clock,
@@ -71,7 +71,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Adds the intervals of one element; its own marks precede those of all.
+    /// Adds the intervals of one element; its own suffixes take precedence over those of the list.
     fn element(&mut self, element: &str, all: &Marks) -> Result<()> {
         let (date, own) = Marks::split(element, self.text)?;
         let suffix = own.suffix.as_ref().or(all.suffix.as_ref());
@@ -93,13 +93,13 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds a span as often as it is repeated.
+    /// Adds a span and its repetitions.
     fn span(&mut self, span: Span, of: Rules<'_>) -> Result<()> {
         let unit = self.clock.unit;
         let to_utc =
             |local: i64| of.zone.map_or(local, |zone| zone.to_utc(local, unit.per_second()));
         let Some(suffix) = of.suffix else {
-            // The last reading belongs to it, whatever follows on the clock.
+            // The last local time belongs to the interval, even across a clock change.
             let end = to_utc(span.hi - 1).checked_add(1);
             return self.interval(span.lo, (to_utc(span.lo), end), of);
         };
@@ -108,7 +108,7 @@ impl Reading<'_> {
             let start = to_utc(lo);
             let end = suffix.end(start, to_utc(days), unit);
             if suffix.shortens() && end.is_some_and(|end| end <= start) {
-                // Nothing of the span is left.
+                // The span is empty.
                 return fail("Expected number before unit '-'");
             }
             self.interval(lo, (start, end), of)?;
@@ -116,7 +116,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds what starts at a clock reading, if it is on a day that counts.
+    /// Adds an interval that starts at a local time, if its day passes the filter.
     fn interval(&mut self, lo: i64, utc: (i64, Option<i64>), of: Rules<'_>) -> Result<()> {
         self.budget.take_interval()?;
         let (start, Some(end)) = utc else { return out_of_range(self.text) };
@@ -127,7 +127,7 @@ impl Reading<'_> {
     }
 }
 
-/// What holds for the spans of an element.
+/// Rules that apply to the spans of an element.
 #[derive(Clone, Copy)]
 struct Rules<'a> {
     zone: Option<Zone>,

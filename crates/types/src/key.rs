@@ -1,7 +1,7 @@
-//! Keys: values that compare equal have equal bits before they are hashed, sorted or encoded.
+//! Keys: equal values get equal bits before they are hashed, sorted or encoded.
 //!
-//! Both zeros are one key and so are all NaNs, in arrays as well. Stored values are never changed:
-//! only the copy that groups, joins, sorts and deduplicates.
+//! Both zeros are one key, and so are all NaNs, in arrays too. Stored values never change, only the
+//! copies that group, join, sort and deduplicate.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, ArrayRef, LargeListArray, StructArray};
 use arrow_schema::DataType;
 
-/// Whether values of this type may be equal with different bits.
+/// Whether equal values of this type may have different bits.
 #[must_use]
 pub fn has_equal_forms(data_type: &DataType) -> bool {
     match data_type {
@@ -23,7 +23,7 @@ pub fn has_equal_forms(data_type: &DataType) -> bool {
     }
 }
 
-/// The values as keys: see the module.
+/// Converts values to keys, as described in the module.
 #[must_use]
 pub fn key_values(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
@@ -40,7 +40,7 @@ pub fn key_values(values: &ArrayRef) -> ArrayRef {
     }
 }
 
-/// Cells of DOUBLE[] as keys; `None` for any other struct.
+/// Converts DOUBLE[] cells to keys; `None` for any other struct.
 fn array_keys(values: &ArrayRef) -> Option<ArrayRef> {
     let cells = values.as_struct_opt()?;
     let [shape, elements] = cells.columns() else { return None };
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_zeros_have_one_key_and_other_values_their_own() {
+    fn both_zeros_share_one_key_and_other_values_have_distinct_keys() {
         let values = [0.0, -0.0, 1.5, -1.5, f64::MIN_POSITIVE, f64::MAX];
         let doubles: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
         let keys = key_values(&doubles);

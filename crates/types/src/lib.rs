@@ -1,7 +1,7 @@
-//! The vocabulary every other crate shares: SQL types and their Arrow twins, null sentinels,
+//! The vocabulary of all other crates: SQL types and their Arrow counterparts, null sentinels,
 //! time, identifiers, partitioning, errors and spans.
 //!
-//! It knows no table, no file and no plan.
+//! It does not depend on tables, files or plans.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -37,6 +37,6 @@ pub use partition::PartitionBy;
 pub use sql_type::{Field, SourceColumn, SqlType};
 pub use timestamp::TimestampUnit;
 
-/// The name of the function for `symbol = text` in a plan. Its first argument is the SYMBOL, its
-/// second the text; a scan may answer it from the dictionary.
+/// Name of the plan function for `symbol = string`. The first argument is the SYMBOL, the second
+/// the string; a scan may evaluate it on the dictionary.
 pub const SYMBOL_EQUAL: &str = "symbol_equal";

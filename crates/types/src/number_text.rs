@@ -1,4 +1,4 @@
-//! Text of numbers as the dialect writes it: shortest digits that read back to the same value,
+//! String form of numbers in the dialect: the shortest digits that read back to the same value,
 //! `1.0` and `1.0E10` rather than `1` and `1e10`.
 
 /// Appends an integer in decimal.
@@ -6,8 +6,9 @@ pub fn write_i64(out: &mut Vec<u8>, value: i64) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a DOUBLE: plain from 10⁻³ up to 10⁷, else one digit, point and `E` exponent. NaN and
-/// infinities are written as words; as values of the dialect they are null and never come here.
+/// Appends a DOUBLE: in plain form from 10⁻³ up to 10⁷, otherwise with one digit before the point
+/// and an exponent `E`. NaN and infinities are written as words; in the dialect they are null and
+/// never reach this function.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     if value.is_finite() {
         let mut buffer = ryu::Buffer::new();
@@ -18,7 +19,7 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a FLOAT, by the same rule with the digits a FLOAT needs.
+/// Appends a FLOAT by the same rule, with the digits that a FLOAT needs.
 pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     if let Some(digits) = whole_digits(value) {
         relayout(out, itoa::Buffer::new().format(digits).as_bytes(), false);
@@ -31,8 +32,8 @@ pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     }
 }
 
-/// Whole numbers beyond the bits of a FLOAT are written from all their digits but those that the
-/// lost bits make meaningless: sometimes one more than would read back.
+/// Integers beyond the mantissa of a FLOAT are written with their digits up to the lost bits; this
+/// is sometimes one digit more than reading back requires.
 fn whole_digits(value: f32) -> Option<i64> {
     const BITS: i32 = 24;
     let exponent = (value.to_bits() >> 23 & 0xff) as i32 - 127;
@@ -47,7 +48,7 @@ fn whole_digits(value: f32) -> Option<i64> {
     Some(whole - rest + if up { unit * rest.signum() } else { 0 })
 }
 
-/// The text of a DOUBLE.
+/// Returns the string form of a DOUBLE.
 #[must_use]
 pub fn f64_text(value: f64) -> String {
     let mut out = Vec::with_capacity(24);
@@ -55,7 +56,7 @@ pub fn f64_text(value: f64) -> String {
     into_text(out)
 }
 
-/// The text of a FLOAT.
+/// Returns the string form of a FLOAT.
 #[must_use]
 pub fn f32_text(value: f32) -> String {
     let mut out = Vec::with_capacity(16);
@@ -64,7 +65,7 @@ pub fn f32_text(value: f32) -> String {
 }
 
 fn into_text(out: Vec<u8>) -> String {
-    // The writers emit ASCII only, so nothing is ever replaced here.
+    // The writers emit only ASCII, so nothing is replaced here.
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -76,7 +77,7 @@ fn write_not_finite(out: &mut Vec<u8>, nan: bool, positive: bool) {
     });
 }
 
-/// Writes ryu's text (`123.45`, `1e16`, `1.25e-7`) in the dialect's layout.
+/// Converts the output of ryu (`123.45`, `1e16`, `1.25e-7`) to the dialect's layout.
 fn relayout(out: &mut Vec<u8>, shortest: &[u8], plain: bool) {
     let exponent_mark = shortest.iter().position(|&byte| byte == b'e');
     if plain && exponent_mark.is_none() {
@@ -116,7 +117,7 @@ fn relayout(out: &mut Vec<u8>, shortest: &[u8], plain: bool) {
     }
 }
 
-/// `significant` × 10^`exponent` without an exponent; the first digit is before the point of
+/// Writes `significant` × 10^`exponent` without an exponent; the first digit has the weight
 /// 10^`exponent`.
 fn write_plain(out: &mut Vec<u8>, significant: &[u8], exponent: i32) {
     if exponent < 0 {
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_reads_back() {
+    fn every_number_reads_back_from_its_string() {
         let mut bits = 0x9E37_79B9_7F4A_7C15_u64;
         for _ in 0..100_000 {
             bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);

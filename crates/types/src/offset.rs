@@ -1,14 +1,14 @@
-//! Offsets of time zones: `Z`, `±HH`, `±HHmm`, `±HH:mm`.
+//! Time zone offsets: `Z`, `±HH`, `±HHmm`, `±HH:mm`.
 
-/// A whole text as seconds east of UTC.
+/// Parses a complete string as seconds east of UTC.
 pub(crate) fn parse_offset(text: &str) -> Option<i64> {
     let mut at = 0;
     let offset = read_offset(text.as_bytes(), &mut at)??;
     (at == text.len()).then_some(offset)
 }
 
-/// The offset at `at`, which moves behind it. `Some(None)` when there is none, `None` when there
-/// is a malformed one.
+/// Parses the offset at `at` and advances it. `Some(None)` when there is no offset, `None` when it
+/// is malformed.
 #[allow(clippy::option_option)]
 pub(crate) fn read_offset(bytes: &[u8], at: &mut usize) -> Option<Option<i64>> {
     let sign = match bytes.get(*at) {

@@ -1,46 +1,46 @@
-//! The value of a parameter, as a client bound it.
+//! Parameter values as bound by a client.
 
 use std::borrow::Cow;
 
 use crate::{ParameterItems, SqlType};
 
-/// One value. Texts are in the parameter's own type; what a client sent in binary has the type
-/// that it was sent as.
+/// A parameter value. Text is in the parameter's type; a binary value keeps the type in which it
+/// was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParameterValue<'b> {
-    /// No value.
+    /// Null.
     Null,
-    /// Text of a value of any type.
+    /// A value of any type in text form.
     Text(Cow<'b, str>),
-    /// A truth value.
+    /// A boolean.
     Boolean(bool),
-    /// 16 bits.
+    /// A 16-bit integer.
     Short(i16),
-    /// 32 bits; never the least one, which is null.
+    /// A 32-bit integer; never the minimum, which is null.
     Int(i32),
-    /// 64 bits; never the least one, which is null.
+    /// A 64-bit integer; never the minimum, which is null.
     Long(i64),
-    /// Finite.
+    /// A finite number.
     Float(f32),
-    /// Finite.
+    /// A finite number.
     Double(f64),
     /// Microseconds since 1970.
     Timestamp(i64),
-    /// The bytes in the order of their text.
+    /// The bytes in the order of the text form.
     Uuid([u8; 16]),
     /// Bytes.
     Binary(Cow<'b, [u8]>),
-    /// An array of one dimension: where no operator reads its items, the text that they are.
+    /// A one-dimensional array. Operators that do not read its items see its text form.
     Items(ParameterItems),
 }
 
 impl<'b> ParameterValue<'b> {
-    /// Text of a value.
+    /// Creates a value in text form.
     pub fn text(text: impl Into<Cow<'b, str>>) -> Self {
         Self::Text(text.into())
     }
 
-    /// The type that the value came in.
+    /// The type in which the value was sent.
     #[must_use]
     pub fn sql_type(&self) -> SqlType {
         match self {
@@ -58,7 +58,7 @@ impl<'b> ParameterValue<'b> {
         }
     }
 
-    /// The same value without what it was read from.
+    /// Returns the value with owned data.
     #[must_use]
     pub fn into_owned(self) -> ParameterValue<'static> {
         match self {

@@ -1,5 +1,5 @@
-//! The items of an array that a client sent in binary, as operators read them, and the text that
-//! the array is to all others.
+//! Items of an array sent in binary: for operators that read items, and in text form for all
+//! others.
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ impl PartialEq for ParameterItems {
 }
 
 impl ParameterItems {
-    /// Items of this column; `None` where its type is none that arrays have.
+    /// Creates items from a column; `None` when its type cannot be an array item.
     #[must_use]
     pub fn new(values: ArrayRef) -> Option<Self> {
         let sql_type = match values.data_type() {
@@ -50,13 +50,13 @@ impl ParameterItems {
         &self.values
     }
 
-    /// Their type.
+    /// Type of the items.
     #[must_use]
     pub fn sql_type(&self) -> SqlType {
         self.sql_type
     }
 
-    /// `{1.0,NULL}`.
+    /// The text form, such as `{1.0,NULL}`.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::from("{");
@@ -105,7 +105,7 @@ fn shown(micros: i64) -> String {
     time.map_or_else(String::new, |time| time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string())
 }
 
-/// Adds an item that is not null, in quotes where it needs them.
+/// Appends a non-null item, quoted if needed.
 pub fn push_item(text: &mut String, item: &str) {
     let is_plain = !item.is_empty()
         && !item.eq_ignore_ascii_case("null")

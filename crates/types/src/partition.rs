@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::calendar::{self, CivilDate};
 use crate::timestamp::{self, TimestampUnit};
 
-/// The unit of a table's partitions.
+/// Unit of a table's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PartitionBy {
     /// One partition for everything.
@@ -23,7 +23,7 @@ pub enum PartitionBy {
 }
 
 impl PartitionBy {
-    /// The unit with this name, letter case ignored.
+    /// Parses the unit name, ignoring case.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name.to_ascii_uppercase().as_str() {
@@ -37,7 +37,7 @@ impl PartitionBy {
         })
     }
 
-    /// The name as SHOW prints it.
+    /// The name printed by SHOW.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl PartitionBy {
         }
     }
 
-    /// The first microsecond of the partition that holds `ts_micros`; `i64::MIN` for NONE.
+    /// First microsecond of the partition that contains `ts_micros`; `i64::MIN` for NONE.
     #[must_use]
     pub fn floor(self, ts_micros: i64) -> i64 {
         match self {
@@ -73,8 +73,7 @@ impl PartitionBy {
         }
     }
 
-    /// The first microsecond after the partition that starts at `floor_micros`; `i64::MAX` for
-    /// NONE.
+    /// First microsecond after the partition that starts at `floor_micros`; `i64::MAX` for NONE.
     #[must_use]
     pub fn ceil(self, floor_micros: i64) -> i64 {
         match self {
@@ -87,8 +86,8 @@ impl PartitionBy {
         }
     }
 
-    /// The directory name of the partition that starts at `floor_micros`: `2024-01-31`,
-    /// `2024-W05`, `2024-01-31T09`, `2024`, `default` for NONE.
+    /// Directory name of the partition that starts at `floor_micros`: `2024-01-31`, `2024-W05`,
+    /// `2024-01-31T09`, `2024`, or `default` for NONE.
     #[must_use]
     pub fn directory_name(self, floor_micros: i64) -> String {
         let date = CivilDate::from_micros(floor_micros);
@@ -110,15 +109,15 @@ impl PartitionBy {
         }
     }
 
-    /// The start of the partition with this directory name, microseconds. `None` when the text is
-    /// no such name.
+    /// Start of the partition with this directory name in microseconds; `None` when the string is
+    /// not a valid name.
     #[must_use]
     pub fn parse_directory_name(self, name: &str) -> Option<i64> {
         let start = match self {
             Self::None => return None,
             Self::Week => {
                 let (year, week) = name.split_once("-W")?;
-                // The fourth of January lies in the first week.
+                // The fourth of January is always in the first ISO week.
                 let first = timestamp::parse(&format!("{year}-01-04"), TimestampUnit::Micros)?;
                 let weeks = week.parse::<i64>().ok()?.checked_sub(1)?;
                 first.checked_add(weeks.checked_mul(7 * calendar::MICROS_PER_DAY)?)?
@@ -135,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floors_and_ceils_hold_the_instant() {
+    fn floor_and_ceil_enclose_the_timestamp() {
         let units = [
             PartitionBy::Hour,
             PartitionBy::Day,
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn names_directories() {
+    fn directory_names_are_formatted() {
         let ts = 1_704_153_723_000_000; // 2024-01-02T00:02:03Z
         let name = |unit: PartitionBy| unit.directory_name(unit.floor(ts));
         assert_eq!(name(PartitionBy::Hour), "2024-01-02T00");
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_directory_names_back() {
+    fn directory_names_are_parsed() {
         let units = [
             PartitionBy::Hour,
             PartitionBy::Day,

@@ -1,5 +1,5 @@
-//! Lengths of time as `PostgreSQL` has them: months, days and microseconds, each for itself,
-//! because a month has no fixed number of days and a day of a zone none of hours.
+//! Time intervals as in `PostgreSQL`: separate months, days and microseconds, because a month has
+//! no fixed number of days and a local day no fixed number of hours.
 
 use std::fmt::Write;
 
@@ -8,19 +8,19 @@ use arrow_buffer::IntervalMonthDayNano;
 use crate::calendar::{CivilDate, MICROS_PER_DAY, move_months};
 use crate::timestamp::TimestampUnit;
 
-/// Days of a month where a part of one is meant, and where lengths are compared.
+/// Days per month in fractions of a month and in comparisons.
 const MONTH_DAYS: i64 = 30;
-/// Most bytes of a period's text.
+/// Maximum bytes of a period string.
 const MAX_BYTES: usize = 256;
-/// Months, more than time has.
+/// Maximum months, beyond the range of timestamps.
 const MAX_MONTHS: f64 = 1_200_000.0;
-/// Microseconds whose nanoseconds are an integer of 64 bits, about.
+/// Maximum microseconds; about the 64-bit range of nanoseconds.
 const MAX_MICROS: f64 = 9.2e15;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 const NANOS_PER_MICRO: i64 = 1_000;
 
-/// A length of time.
+/// A time interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Period {
     /// Months.
@@ -32,9 +32,9 @@ pub struct Period {
 }
 
 impl Period {
-    /// `1 year 2 mons`, `1.5 hours`, `-2 days 04:05:06`, `3 h ago`; a number alone is seconds. The
-    /// forms of ISO 8601 (`P1Y2M3DT4H5M6S`) and of SQL (`1-2 3 04:05:06`) are read, too.
-    /// `None` for another text, and for a length out of range.
+    /// Parses `1 year 2 mons`, `1.5 hours`, `-2 days 04:05:06` or `3 h ago`; a plain number is
+    /// seconds. Also parses the forms of ISO 8601 (`P1Y2M3DT4H5M6S`) and SQL (`1-2 3 04:05:06`).
+    /// `None` for other strings and for periods out of range.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let trimmed = text.trim().trim_start_matches('@').trim();
@@ -58,11 +58,11 @@ impl Period {
         parts.times(sign).whole()
     }
 
-    /// The text of `PostgreSQL`: `1 year 2 mons 3 days 04:05:06.5`, `00:00:00`.
+    /// The string form of `PostgreSQL`: `1 year 2 mons 3 days 04:05:06.5`, `00:00:00`.
     #[must_use]
     pub fn text(self) -> String {
         let mut out = String::new();
-        // A part behind a negative one says that it is positive.
+        // After a negative field a positive one gets an explicit plus sign.
         let mut after_negative = false;
         let (years, months) = (self.months / 12, self.months % 12);
         for (value, unit) in [(years, "year"), (months, "mon"), (self.days, "day")] {
@@ -74,7 +74,7 @@ impl Period {
             }
             let sign = if after_negative && value > 0 { "+" } else { "" };
             let plural = if value == 1 { "" } else { "s" };
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "{sign}{value} {unit}{plural}");
             after_negative = value < 0;
         }
@@ -92,28 +92,29 @@ impl Period {
         out
     }
 
-    /// All of it in microseconds, a month taken for 30 days and a day for 24 hours: what lengths
-    /// are compared by. Lengths beyond the range of an integer are the greatest or the least.
+    /// Total microseconds with 30-day months and 24-hour days, for comparisons. Saturates at the
+    /// range of the integer.
     #[must_use]
     pub fn order(self) -> i64 {
         let days = i64::from(self.months) * MONTH_DAYS + i64::from(self.days);
         days.saturating_mul(MICROS_PER_DAY).saturating_add(self.micros)
     }
 
-    /// So many times it; `None` out of range.
+    /// Multiplies by `factor`; `None` when out of range.
     #[must_use]
     pub fn times(self, factor: f64) -> Option<Self> {
         self.scaled(|part| part * factor)
     }
 
-    /// One of so many equal lengths that it consists of; `None` out of range.
+    /// Divides by `divisor`; `None` when out of range.
     #[must_use]
     pub fn divided(self, divisor: f64) -> Option<Self> {
         self.scaled(|part| part / divisor)
     }
 
-    /// Each part scaled as `PostgreSQL` does it: a fraction of a month becomes days, one of a
-    /// day time, both rounded to a millionth of their unit, so that a third of a month is ten days.
+    /// Scales each field as `PostgreSQL` does. A fraction of a month becomes days and a fraction of
+    /// a day becomes time. Both are rounded to a millionth of their unit, so that a third of a
+    /// month is ten days.
     fn scaled(self, scale: impl Fn(f64) -> f64) -> Option<Self> {
         let rounded = |value: f64| (value * 1e6).round_ties_even() / 1e6;
         let months = scale(f64::from(self.months));
@@ -130,7 +131,7 @@ impl Period {
         parts.whole()
     }
 
-    /// Both; `None` out of range.
+    /// Adds two periods; `None` when out of range.
     #[must_use]
     pub fn plus(self, other: Self) -> Option<Self> {
         Some(Self {
@@ -140,7 +141,7 @@ impl Period {
         })
     }
 
-    /// It the other way; `None` out of range.
+    /// Changes the sign; `None` when out of range.
     #[must_use]
     pub fn negated(self) -> Option<Self> {
         Some(Self {
@@ -150,27 +151,27 @@ impl Period {
         })
     }
 
-    /// A time moved by it, months first, the day clamped to the month's end; `None` beyond the
-    /// range of times.
+    /// Adds the period to a timestamp: months first, with the day clamped to the end of the month.
+    /// `None` when out of range.
     #[must_use]
     pub fn after(self, time: i64, unit: TimestampUnit) -> Option<i64> {
         let moved = move_months(time, i64::from(self.months), unit.per_day())?;
         let days = i64::from(self.days).checked_mul(unit.per_day())?;
-        // Parts of opposite signs may leave the range and return to it.
+        // Fields of opposite signs may leave the range and return to it.
         let ticks = i128::from(moved)
             + i128::from(days)
             + i128::from(TimestampUnit::Micros.convert(self.micros, unit)?);
         i64::try_from(ticks).ok()
     }
 
-    /// The value of a column; `None` where its nanoseconds are out of range.
+    /// The value stored in a column; `None` when its nanoseconds are out of range.
     #[must_use]
     pub fn native(self) -> Option<IntervalMonthDayNano> {
         let nanoseconds = self.micros.checked_mul(NANOS_PER_MICRO)?;
         Some(IntervalMonthDayNano { months: self.months, days: self.days, nanoseconds })
     }
 
-    /// Whole hours of 24 become days; the time has the sign of the days.
+    /// Converts 24-hour periods to days; the time gets the sign of the days.
     #[must_use]
     pub fn with_days(self) -> Option<Self> {
         let days = i32::try_from(self.micros / MICROS_PER_DAY).ok()?;
@@ -178,7 +179,7 @@ impl Period {
         Self { days, micros: self.micros % MICROS_PER_DAY, ..self }.with_time_of_one_sign()
     }
 
-    /// Whole days of 30 become months; the days have the sign of the months.
+    /// Converts 30-day periods to months; the days get the sign of the months.
     #[must_use]
     pub fn with_months(self) -> Option<Self> {
         let month = MONTH_DAYS as i32;
@@ -192,7 +193,7 @@ impl Period {
         Some(Self { months, days, ..self })
     }
 
-    /// Whole hours of 24 become days and whole days of 30 months; all parts have one sign.
+    /// Converts 24-hour periods to days and 30-day periods to months; all fields get the same sign.
     #[must_use]
     pub fn justified(self) -> Option<Self> {
         let month = MONTH_DAYS as i32;
@@ -209,7 +210,7 @@ impl Period {
         Self { months, days, micros }.with_time_of_one_sign()
     }
 
-    /// A day is borrowed for a time whose sign differs from that of the days.
+    /// Borrows a day when the time and the days have different signs.
     fn with_time_of_one_sign(self) -> Option<Self> {
         let (days, micros) = match (self.days.signum(), self.micros.signum()) {
             (1, -1) => (self.days - 1, self.micros + MICROS_PER_DAY),
@@ -219,9 +220,9 @@ impl Period {
         Some(Self { days, micros, ..self })
     }
 
-    /// The length between two times in microseconds, in years, months, days and time of the
-    /// calendar; negative when `to` is the earlier one. A missing day is borrowed from the month of
-    /// the earlier time. `None` out of range.
+    /// Returns the calendar difference between two timestamps in microseconds, as years, months,
+    /// days and time; negative when `to` is earlier. A missing day is borrowed from the month of
+    /// the earlier timestamp. `None` when out of range.
     #[must_use]
     pub fn between(from: i64, to: i64) -> Option<Self> {
         if to < from {
@@ -244,7 +245,7 @@ impl Period {
     }
 }
 
-/// `04:05:06.789`, hours as many as there are.
+/// Formats `04:05:06.789`; the hours may exceed two digits.
 fn clock(micros: u64) -> String {
     let seconds = micros / MICROS_PER_SECOND as u64;
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
@@ -263,7 +264,7 @@ impl From<IntervalMonthDayNano> for Period {
     }
 }
 
-/// A length whose parts may be fractions.
+/// A period whose fields may have fractions.
 #[derive(Debug, Clone, Copy, Default)]
 struct Parts {
     months: f64,
@@ -272,7 +273,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// Adds the first part of a text, gives the text behind it.
+    /// Parses the first field of a string and returns the remainder.
     fn add_part<'t>(&mut self, text: &'t str) -> Option<&'t str> {
         let digits = text.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.'));
         let (number, rest) = text.split_at(digits.unwrap_or(text.len()));
@@ -287,7 +288,7 @@ impl Parts {
             return Some(rest);
         }
         if let Some(at) = number.rfind('-').filter(|at| *at > 0) {
-            // Years and months of the SQL standard, the sign before both.
+            // Years and months of the SQL standard, with one sign before both.
             let months: f64 = number[at + 1..].parse().ok().filter(|months| *months < 12.0)?;
             let years: f64 = number[..at].parse().ok()?;
             self.months += years * 12.0 + if number.starts_with('-') { -months } else { months };
@@ -305,7 +306,7 @@ impl Parts {
         Some(rest)
     }
 
-    /// What follows the P of ISO 8601: numbers with designators, those of the time behind a T.
+    /// Parses an ISO 8601 period after the `P`: numbers with designators, time fields after a `T`.
     fn of_iso(text: &str) -> Option<Self> {
         let (date, time) = match text.split_once('t') {
             Some((_, "")) => return None,
@@ -351,19 +352,19 @@ impl Parts {
         Some(())
     }
 
-    /// A fraction of a year is a whole number of months.
+    /// A fraction of a year becomes whole months.
     fn add_years(&mut self, number: Number, months: f64) {
         self.months += number.whole * months + (number.fraction * months).round_ties_even();
     }
 
-    /// A fraction of a month is days of 30.
+    /// A fraction of a month becomes days of a 30-day month.
     fn add_months(&mut self, number: Number) {
         self.months += number.whole;
         let days = number.fraction * MONTH_DAYS as f64;
         self.add_days(Number { whole: days.trunc(), fraction: days.fract() });
     }
 
-    /// A fraction of a day is time.
+    /// A fraction of a day becomes time.
     fn add_days(&mut self, number: Number) {
         self.days += number.whole;
         self.micros += (number.fraction * MICROS_PER_DAY as f64).round_ties_even();
@@ -378,7 +379,7 @@ impl Parts {
         Self { months: months * factor, days: days * factor, micros: micros * factor }
     }
 
-    /// The length of these parts, the time rounded to microseconds.
+    /// Returns the period, with the time rounded to microseconds.
     fn whole(self) -> Option<Period> {
         let micros = self.micros.round_ties_even();
         let fits = self.months.abs() <= MAX_MONTHS
@@ -392,7 +393,7 @@ impl Parts {
     }
 }
 
-/// A number of a text. The fraction is read on its own: 1.9 less 1 is not 0.9.
+/// A parsed number. The fraction is parsed separately, because 1.9 minus 1 is not 0.9.
 #[derive(Debug, Clone, Copy)]
 struct Number {
     whole: f64,
@@ -411,7 +412,7 @@ impl Number {
         Some(Self { whole: all.trunc(), fraction: fraction * sign })
     }
 
-    /// So many times it.
+    /// Multiplies by `factor`.
     fn times(self, factor: f64) -> Self {
         let fraction = self.fraction * factor;
         Self { whole: self.whole * factor + fraction.trunc(), fraction: fraction.fract() }
@@ -425,7 +426,7 @@ mod tests {
     const HOUR: i64 = 3_600_000_000;
 
     #[test]
-    fn reads_what_postgresql_writes_and_reads() {
+    fn strings_that_postgresql_accepts_are_parsed() {
         for (text, expected) in [
             ("1 hour", (0, 0, HOUR)),
             ("1 day", (0, 1, 0)),
@@ -485,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_what_postgresql_writes() {
+    fn strings_are_formatted_as_in_postgresql() {
         for (text, written) in [
             ("0 s", "00:00:00"),
             ("14 months", "1 year 2 mons"),
@@ -504,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_compared_and_computed_with() {
+    fn periods_are_compared_and_computed() {
         let of = |text: &str| Period::parse(text).unwrap();
         assert_eq!(of("1 day").order(), of("24 hours").order());
         assert!(of("1 month").order() < of("31 days").order());
@@ -519,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn fractions_are_those_of_postgresql() {
+    fn fractions_match_postgresql() {
         let of = |text: &str| Period::parse(text).unwrap();
         for (text, factor, expected) in [
             ("4 years 7 mons", 1.0 / 3.0, "1 year 6 mons 10 days"),
@@ -551,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_justified_with_one_sign() {
+    fn justified_periods_have_one_sign() {
         let of = |text: &str| Period::parse(text).unwrap();
         let shown = |period: Option<Period>| period.unwrap().text();
         assert_eq!(shown(of("-9 days 10:00").with_days()), "-8 days -14:00:00");

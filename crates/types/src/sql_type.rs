@@ -1,4 +1,4 @@
-//! SQL types and their Arrow twins.
+//! SQL types and their Arrow counterparts.
 
 use std::borrow::Cow;
 
@@ -42,9 +42,9 @@ pub enum SqlType {
     Int,
     /// 64-bit integer; the minimum is null.
     Long,
-    /// 32-bit floating; NaN and infinities are null.
+    /// 32-bit floating point; NaN and infinities are null.
     Float,
-    /// 64-bit floating; NaN and infinities are null.
+    /// 64-bit floating point; NaN and infinities are null.
     Double,
     /// Milliseconds since 1970 UTC.
     Date,
@@ -52,15 +52,15 @@ pub enum SqlType {
     Timestamp,
     /// Nanoseconds since 1970 UTC.
     TimestampNs,
-    /// Interned text.
+    /// Dictionary-encoded string.
     Symbol,
-    /// Text (older name).
+    /// String (older name).
     String,
-    /// Text.
+    /// String.
     Varchar,
     /// 128-bit identifier, bytes in text order (big endian).
     Uuid,
-    /// 256-bit unsigned.
+    /// 256-bit unsigned integer.
     Long256,
     /// IPv4 address; 0.0.0.0 is null.
     Ipv4,
@@ -83,36 +83,36 @@ pub enum SqlType {
 /// A named, typed column of a table or a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// The column's name.
+    /// Name of the column.
     pub name: String,
-    /// Its type.
+    /// Type of the column.
     pub sql_type: SqlType,
-    /// What clients of `PostgreSQL` see it as, where its type does not say.
+    /// The `PostgreSQL` catalog type shown to clients, if it differs from the type.
     #[serde(skip)]
     pub catalog_type: Option<CatalogType>,
-    /// The column of a table that a column of a result is.
+    /// The table column that a result column comes from, if any.
     #[serde(skip)]
     pub source: Option<SourceColumn>,
 }
 
-/// A column of a table, as clients of `PostgreSQL` ask their catalog about it.
+/// A table column, as `PostgreSQL` clients look it up in the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceColumn {
-    /// The number of the table, `pg_class.oid`.
+    /// OID of the table, `pg_class.oid`.
     pub table: i32,
-    /// The number of the column, `pg_attribute.attnum`: from 1.
+    /// Number of the column from 1, `pg_attribute.attnum`.
     pub number: i16,
-    /// What narrows its type, `pg_attribute.atttypmod`; -1 for nothing.
+    /// Type modifier, `pg_attribute.atttypmod`; -1 for none.
     pub modifier: i32,
 }
 
 impl Field {
-    /// A column that is what its type says.
+    /// Creates a column that clients see with its own type.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
         Self { name: name.into(), sql_type, catalog_type: None, source: None }
     }
 
-    /// The name in the text forms of HTTP, where one with a dot has quotes around it.
+    /// The name in the text formats of HTTP, which quote a name that contains a dot.
     #[must_use]
     pub fn reported_name(&self) -> Cow<'_, str> {
         if self.name.contains('.') {
@@ -122,8 +122,8 @@ impl Field {
         }
     }
 
-    /// Whether rows of one are read as those of the other. Where they come from does not matter: a
-    /// parameter's value may leave no table to read.
+    /// Whether rows of both fields are read alike. The source column is ignored, because a
+    /// parameter value may leave no table to read.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
         (&self.name, self.sql_type, self.catalog_type)
@@ -215,12 +215,12 @@ impl SqlType {
         }
     }
 
-    /// The type with this name and these arguments (`("geohash", ["5c"], 0)`), letter case
-    /// ignored; `None` when there is no such type.
+    /// Parses a type from its name and arguments (`("geohash", ["5c"], 0)`), ignoring case; `None`
+    /// for an unknown type.
     #[must_use]
     pub fn parse(name: &str, arguments: &[String], dimensions: u32) -> Option<Self> {
         let plain = |sql_type| (arguments.is_empty() && dimensions == 0).then_some(sql_type);
-        // Casts round to so many digits of a second; columns keep what they are given.
+        // Casts round to this number of second digits; columns do not round.
         let seconds = |sql_type| match arguments {
             [digits] => {
                 matches!(digits.as_bytes(), [b'0'..=b'9'] if dimensions == 0).then_some(sql_type)
@@ -234,7 +234,7 @@ impl SqlType {
             "BOOLEAN" | "BOOL" => plain(Self::Boolean),
             "BYTE" => plain(Self::Byte),
             "SHORT" | "SMALLINT" | "INT2" => plain(Self::Short),
-            // A text of one character is a CHAR; longer ones are not filled with blanks.
+            // A string of one character is a CHAR; longer ones are not blank-padded.
             "CHAR" | "CHARACTER" | "BPCHAR" if dimensions == 0 => match arguments {
                 [] => Some(Self::Char),
                 [length] => match length.parse().ok()? {
@@ -246,7 +246,7 @@ impl SqlType {
             },
             "INT" | "INTEGER" | "INT4" => plain(Self::Int),
             "LONG" | "BIGINT" | "INT8" => plain(Self::Long),
-            // `FLOAT(n)` says how many bits of precision it must have at least.
+            // `FLOAT(n)` requests at least n bits of precision.
             "FLOAT" if dimensions == 0 && arguments.len() == 1 => {
                 match arguments[0].parse().ok()? {
                     1..=24_u32 => Some(Self::Float),
@@ -277,8 +277,8 @@ impl SqlType {
         }
     }
 
-    /// The type written as one text, the inverse of [`SqlType::name`]: `DOUBLE`, `GEOHASH(5c)`,
-    /// `DECIMAL(10,2)`, `DOUBLE[][]`. `None` when there is no such type.
+    /// Parses a type written as one string, the inverse of [`SqlType::name`]: `DOUBLE`,
+    /// `GEOHASH(5c)`, `DECIMAL(10,2)`, `DOUBLE[][]`. `None` for an unknown type.
     #[must_use]
     pub fn parse_text(text: &str) -> Option<Self> {
         let mut text = text.trim();
@@ -296,7 +296,7 @@ impl SqlType {
         Self::parse(name.trim(), &arguments, dimensions)
     }
 
-    /// Whether the type holds text: SYMBOL, STRING, VARCHAR.
+    /// Whether the type is a string type: SYMBOL, STRING, VARCHAR.
     #[must_use]
     pub fn is_text(self) -> bool {
         matches!(self, Self::Symbol | Self::String | Self::Varchar)
@@ -308,13 +308,13 @@ impl SqlType {
         matches!(self, Self::Byte | Self::Short | Self::Int | Self::Long)
     }
 
-    /// Whether the type is FLOAT or DOUBLE.
+    /// Whether the type is floating point: FLOAT or DOUBLE.
     #[must_use]
     pub fn is_floating(self) -> bool {
         matches!(self, Self::Float | Self::Double)
     }
 
-    /// Whether the type is TIMESTAMP or `TIMESTAMP_NS`, which alone can be designated.
+    /// Whether the type is TIMESTAMP or `TIMESTAMP_NS`, the only types of a designated timestamp.
     #[must_use]
     pub fn is_timestamp(self) -> bool {
         matches!(self, Self::Timestamp | Self::TimestampNs)
@@ -356,7 +356,7 @@ fn parse_decimal(arguments: &[String]) -> Option<SqlType> {
         .then_some(SqlType::Decimal(precision, scale))
 }
 
-/// Lengths and elements of a column of arrays of so many dimensions.
+/// The Arrow fields of an array column: dimension lengths and elements.
 pub(crate) fn array_children(dimensions: u8) -> arrow_schema::Fields {
     let lengths = std::sync::Arc::new(arrow_schema::Field::new_list_field(DataType::Int32, true));
     let elements =
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn names_are_parsed() {
         for sql_type in [
             SqlType::Boolean,
             SqlType::TimestampNs,

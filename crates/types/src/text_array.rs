@@ -1,13 +1,14 @@
-//! Arrays of the catalog of `PostgreSQL` are text here: `{a,"b c",NULL}`, or, of numbers, `1 2`.
+//! Arrays of the `PostgreSQL` catalog are strings here: `{a,"b c",NULL}`, or `1 2` for number
+//! vectors.
 
 use std::str::{Chars, SplitWhitespace};
 
 use crate::account;
 
-/// Items between two looks at whether the query may go on.
+/// Number of items between two cancellation checks.
 const ITEMS_BETWEEN_CHECKS: usize = 16 * 1024;
 
-/// The items; `None` for NULL. They end where the query may not go on.
+/// Returns the items, with `None` for NULL. Ends early when the query is stopped.
 #[must_use]
 pub fn text_array(text: &str) -> TextArray<'_> {
     let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -19,7 +20,7 @@ pub fn text_array(text: &str) -> TextArray<'_> {
     TextArray { rest, yielded: 0 }
 }
 
-/// What is left of an array.
+/// The remaining items of an array.
 #[derive(Debug)]
 pub struct TextArray<'a> {
     rest: Rest<'a>,
@@ -55,7 +56,7 @@ impl Iterator for TextArray<'_> {
     }
 }
 
-/// The item up to the next comma, and whether it is the last one.
+/// Returns the item up to the next comma, and whether it is the last one.
 fn next_item(letters: &mut Chars<'_>) -> (Option<String>, bool) {
     let mut item = String::new();
     let (mut quoted, mut was_quoted) = (false, false);
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_the_texts_between_commas() {
+    fn items_are_the_strings_between_commas() {
         let items = |text: &str| text_array(text).collect::<Vec<_>>();
         assert_eq!(items("{}"), Vec::new());
         let empty = Some(String::new());

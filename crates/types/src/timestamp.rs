@@ -1,4 +1,4 @@
-//! Timestamp text: ISO prefixes in, ISO with the unit's digits out.
+//! Timestamp strings: parses ISO prefixes, and formats ISO with the digits of the unit.
 
 use crate::calendar::{CivilDate, add_months};
 use crate::offset::read_offset;
@@ -19,7 +19,7 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 impl TimestampUnit {
-    /// Units in a second.
+    /// Ticks per second.
     #[must_use]
     pub const fn per_second(self) -> i64 {
         match self {
@@ -29,19 +29,19 @@ impl TimestampUnit {
         }
     }
 
-    /// Units in a day.
+    /// Ticks per day.
     #[must_use]
     pub const fn per_day(self) -> i64 {
         self.per_second() * SECONDS_PER_DAY
     }
 
-    /// Nanoseconds in one unit.
+    /// Nanoseconds per tick.
     #[must_use]
     pub const fn nanos(self) -> i64 {
         NANOS_PER_SECOND / self.per_second()
     }
 
-    /// Fraction digits of this unit.
+    /// Number of fraction digits.
     #[must_use]
     pub const fn digits(self) -> usize {
         match self {
@@ -51,8 +51,8 @@ impl TimestampUnit {
         }
     }
 
-    /// `value` of this unit in `target` units: truncated like an integer division;
-    /// `None` when it does not fit.
+    /// Converts `value` to `target` units, truncating like an integer division; `None` when out of
+    /// range.
     #[must_use]
     pub fn convert(self, value: i64, target: Self) -> Option<i64> {
         let (from, to) = (self.per_second(), target.per_second());
@@ -60,38 +60,38 @@ impl TimestampUnit {
     }
 }
 
-/// The smallest field a timestamp text names, which is also how long it lasts as an interval.
+/// The smallest field in a timestamp string, which is also its length as an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granularity {
     /// `2024`
     Year,
     /// `2024-01`
     Month,
-    /// Anything finer, in nanoseconds: a day, an hour, … or one of 10^-n seconds.
+    /// A finer field, in nanoseconds: a day, an hour, … or 10^-n seconds.
     Nanos(i64),
 }
 
-/// A timestamp text taken apart, before it is put into a unit.
+/// The parsed fields of a timestamp string, independent of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedTimestamp {
     /// Seconds since 1970 UTC, offset applied.
     pub seconds: i64,
-    /// Nanoseconds of the second.
+    /// Nanoseconds within the second.
     pub nanos: i64,
-    /// The smallest field named.
+    /// The smallest field present.
     pub granularity: Granularity,
-    /// Whether the text names `Z` or an offset.
+    /// Whether the string contains `Z` or an offset.
     pub zoned: bool,
 }
 
 impl ParsedTimestamp {
-    /// The first instant, cut to `unit`; `None` when it does not fit.
+    /// The start, truncated to `unit`; `None` when out of range.
     #[must_use]
     pub fn start(&self, unit: TimestampUnit) -> Option<i64> {
         self.seconds.checked_mul(unit.per_second())?.checked_add(self.nanos / unit.nanos())
     }
 
-    /// The first instant after the named field; at least one unit after the start.
+    /// The end of the smallest field, at least one tick after the start.
     #[must_use]
     pub fn end(&self, unit: TimestampUnit) -> Option<i64> {
         let start = self.start(unit)?;
@@ -102,15 +102,15 @@ impl ParsedTimestamp {
                 return start.checked_add((nanos / unit.nanos()).max(1));
             }
         };
-        // A year or month text starts at midnight unless an offset moved it; offsets need a time.
+        // A year or month starts at midnight, because an offset requires a time.
         let micros = self.seconds.checked_mul(1_000_000)?;
         let end_seconds = add_months(micros, months).div_euclid(1_000_000);
         end_seconds.checked_mul(unit.per_second())
     }
 }
 
-/// Reads `yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]][Z|±HH[[:]mm]]][ zone]]]`, whose zone is `UTC`,
-/// `GMT`, `Z` or one with its region. Nothing may surround it.
+/// Parses `yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]][Z|±HH[[:]mm]]][ zone]]]`, where zone is `UTC`,
+/// `GMT`, `Z` or a region name. Nothing may surround it.
 #[must_use]
 pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
     let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
@@ -134,7 +134,7 @@ pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
         parsed.granularity = Granularity::Nanos(time.granularity_nanos);
         parsed.nanos = time.nanos;
         parsed.seconds += time.seconds;
-        // Drivers may write a blank between time and offset, as PostgreSQL reads it.
+        // Drivers may write a space between time and offset, as PostgreSQL accepts.
         cursor.space_before(|byte| matches!(byte, b'+' | b'-'));
         if let Some(offset) = read_offset(cursor.bytes, &mut cursor.at)? {
             parsed.seconds -= offset;
@@ -151,14 +151,14 @@ pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
     cursor.done().then_some(parsed)
 }
 
-/// The first instant a timestamp text names, in `unit`. `None` when it is not one.
+/// Parses the start of a timestamp string in `unit`; `None` when it is not a timestamp.
 #[must_use]
 pub fn parse(text: &str, unit: TimestampUnit) -> Option<i64> {
     parse_fields(text)?.start(unit)
 }
 
-/// A time of day without date: `HH[:mm[:ss[.f]]]`, as (nanoseconds from midnight, granularity in
-/// nanoseconds).
+/// Parses a time of day without date, `HH[:mm[:ss[.f]]]`, as (nanoseconds from midnight,
+/// granularity in nanoseconds).
 #[must_use]
 pub fn parse_time_of_day(text: &str) -> Option<(i64, i64)> {
     let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
@@ -188,7 +188,7 @@ impl Cursor<'_> {
         found
     }
 
-    /// Exactly `width` digits.
+    /// Parses exactly `width` digits.
     fn number(&mut self, width: usize) -> Option<i64> {
         let digits = self.bytes.get(self.at..self.at + width)?;
         let mut value = 0;
@@ -220,7 +220,7 @@ impl Cursor<'_> {
         Some(TimeOfDay { seconds, nanos, granularity_nanos })
     }
 
-    /// One to nine digits, as (nanoseconds, value of the last digit).
+    /// Parses one to nine digits, as (nanoseconds, value of the last digit).
     fn fraction(&mut self) -> Option<(i64, i64)> {
         let tail = self.bytes.get(self.at..)?;
         let width = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -231,7 +231,7 @@ impl Cursor<'_> {
         Some((self.number(width)? * step, step))
     }
 
-    /// Steps over a blank that such a byte follows.
+    /// Skips a space that is followed by a matching byte.
     fn space_before(&mut self, is_next: impl Fn(u8) -> bool) -> bool {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let found = matches!(rest, [b' ', next, ..] if is_next(*next));
@@ -239,7 +239,7 @@ impl Cursor<'_> {
         found
     }
 
-    /// A blank and the word of a zone, up to the end.
+    /// Parses a space and a zone name up to the end.
     fn zone(&mut self) -> Option<Zone> {
         let [b' ', b'A'..=b'Z' | b'a'..=b'z', ..] = self.bytes.get(self.at..)? else { return None };
         let zone = Zone::of_time(std::str::from_utf8(&self.bytes[self.at + 1..]).ok()?)?;
@@ -254,13 +254,13 @@ pub fn write_iso(out: &mut Vec<u8>, value: i64, unit: TimestampUnit) {
     out.push(b'Z');
 }
 
-/// Appends the same without zone and with `separator` between date and time.
+/// Appends the same without a zone and with `separator` between date and time.
 pub fn write_date_time(out: &mut Vec<u8>, value: i64, unit: TimestampUnit, separator: u8) {
     let date = CivilDate::from_days(value.div_euclid(unit.per_day()));
     let of_day = value.rem_euclid(unit.per_day());
     let (seconds, fraction) = (of_day / unit.per_second(), of_day % unit.per_second());
     write_year(out, date.year);
-    // One fixed template, so that the common case is a few stores and one copy.
+    // A fixed template, so that the common case is a few stores and one copy.
     let mut text = *b"-00-00T00:00:00.000000000";
     let two = |text: &mut [u8], at: usize, number: i64| {
         text[at] = b'0' + (number / 10) as u8;
@@ -280,7 +280,7 @@ pub fn write_date_time(out: &mut Vec<u8>, value: i64, unit: TimestampUnit, separ
     out.extend_from_slice(&text[..16 + unit.digits()]);
 }
 
-/// Appends a year with at least four digits, `-` before Christ.
+/// Appends a year with at least four digits, with `-` before year 0.
 pub fn write_year(out: &mut Vec<u8>, year: i32) {
     if (0..=9_999).contains(&year) {
         let digits = [year / 1_000, year / 100 % 10, year / 10 % 10, year % 10];
@@ -290,12 +290,12 @@ pub fn write_year(out: &mut Vec<u8>, year: i32) {
     }
 }
 
-/// The ISO text of a timestamp.
+/// The ISO string of a timestamp.
 #[must_use]
 pub fn iso_text(value: i64, unit: TimestampUnit) -> String {
     let mut out = Vec::with_capacity(32);
     write_iso(&mut out, value, unit);
-    // ASCII only, so nothing is ever replaced.
+    // The bytes are ASCII, so nothing is replaced.
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_read() {
+    fn timestamp_prefixes_are_parsed() {
         for (text, expected) in [
             ("2024", "2024-01-01T00:00:00.000000Z"),
             ("2024-05", "2024-05-01T00:00:00.000000Z"),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_as_long_as_its_last_field() {
+    fn an_interval_spans_its_last_field() {
         let length = |text: &str, unit| {
             let parsed = parse_fields(text).unwrap();
             parsed.end(unit).unwrap() - parsed.start(unit).unwrap()
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn text_round_trips() {
+    fn timestamps_round_trip_through_strings() {
         let mut value = -60_000_000_000_000_000_i64;
         while value < 200_000_000_000_000_000 {
             assert_eq!(parse(&iso_text(value, Micros), Micros), Some(value));

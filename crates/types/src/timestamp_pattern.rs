@@ -1,6 +1,6 @@
-//! Timestamp patterns such as `yyyy-MM-dd HH:mm:ss.SSSUUU`: compiled once, then used for reading
-//! (CSV columns, `to_timestamp`) and writing (`to_str`). Letters are those of the reference's
-//! pattern table; every other character matches itself, and so does text between quotes.
+//! Timestamp patterns such as `yyyy-MM-dd HH:mm:ss.SSSUUU`, compiled once. Used for parsing (CSV
+//! columns, `to_timestamp`) and formatting (`to_str`). The letters are those of the reference; all
+//! other characters, and text between quotes, match themselves.
 
 use crate::calendar::CivilDate;
 use crate::error::{EngineError, EngineResult, ErrorCode};
@@ -16,7 +16,7 @@ pub struct TimestampPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
-    /// Written as it is, as the reference does, and skipped where a text is read.
+    /// Written literally, as in the reference, and skipped when parsing.
     Quote,
     Field(Field),
 }
@@ -48,7 +48,7 @@ enum Field {
         scale: i64,
         fixed: bool,
     },
-    /// A fraction of the second in 1 to `digits` digits.
+    /// A fraction of a second with 1 to `digits` digits.
     Fraction {
         digits: usize,
     },
@@ -56,7 +56,7 @@ enum Field {
     Offset,
 }
 
-/// How many digits a number field has.
+/// Number of digits of a numeric field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Width {
     Greedy,
@@ -68,14 +68,14 @@ use Width::{Exactly, Greedy};
 const MILLI: i64 = 1_000_000;
 const MICRO: i64 = 1_000;
 
-/// The most bytes of a pattern: no format of a date needs as many, and a compiled pattern takes
-/// 32 bytes for each of them.
+/// Maximum bytes of a pattern. No date format needs more, and a compiled pattern takes 32 bytes for
+/// each byte.
 pub const MAX_PATTERN_BYTES: usize = 1_000;
 
-/// The most letters of a zone's name or offset.
+/// Maximum length of a zone name or offset.
 const MAX_ZONE_LENGTH: usize = 64;
 
-/// Longest first, so that the first match is the one meant.
+/// Longest first, so that the first match is the right one.
 const TOKENS: &[(&str, Field)] = &[
     ("yyyy", Field::Year(Exactly(4))),
     ("yyy", Field::Year(Exactly(3))),
@@ -126,7 +126,7 @@ const TOKENS: &[(&str, Field)] = &[
     ("x", Field::Offset),
 ];
 
-/// Months in English, January first.
+/// English month names, January first.
 pub const MONTHS: [&str; 12] = [
     "January",
     "February",
@@ -141,13 +141,13 @@ pub const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-/// Days of the week in English, Monday first.
+/// English weekday names, Monday first.
 pub const DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
 impl TimestampPattern {
-    /// Compiles a pattern of up to [`MAX_PATTERN_BYTES`]. Letters without a meaning stand for
-    /// themselves. A longer text is an [`ErrorCode::InvalidValue`].
+    /// Compiles a pattern of up to [`MAX_PATTERN_BYTES`]. Letters without a meaning match
+    /// themselves. A longer pattern is an [`ErrorCode::InvalidValue`].
     pub fn compile(pattern: &str) -> EngineResult<Self> {
         if pattern.len() > MAX_PATTERN_BYTES {
             return Err(EngineError::new(
@@ -190,7 +190,7 @@ impl TimestampPattern {
         Ok(Self { parts })
     }
 
-    /// Reads a whole text; `None` when it does not match or names no instant.
+    /// Parses a complete string; `None` when it does not match or is not a valid timestamp.
     #[must_use]
     pub fn parse(&self, text: &str, unit: TimestampUnit) -> Option<i64> {
         let mut fields = Fields::default();
@@ -205,7 +205,7 @@ impl TimestampPattern {
         if rest.is_empty() { fields.instant(unit) } else { None }
     }
 
-    /// Appends the text of an instant.
+    /// Appends the formatted timestamp.
     pub fn format(&self, out: &mut Vec<u8>, value: i64, unit: TimestampUnit) {
         let moment = Moment::new(value, unit);
         for part in &self.parts {
@@ -218,7 +218,7 @@ impl TimestampPattern {
     }
 }
 
-/// What reading has found so far.
+/// Fields parsed so far.
 #[derive(Default)]
 struct Fields {
     year: Option<i32>,
@@ -238,7 +238,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Reads one field from the front of `text`; the rest comes back.
+    /// Parses one field at the start of `text` and returns the remainder.
     fn read<'a>(&mut self, field: Field, text: &'a str) -> Option<&'a str> {
         match field {
             Field::Era => {
@@ -320,12 +320,12 @@ impl Fields {
             Field::Hour24(_) | Field::Hour12(_) => self.hour = value,
             Field::Hour24From1(_) => self.hour = value % 24,
             Field::Hour12From1(_) => {
-                // Without am/pm the hour before noon is meant.
+                // Without am/pm, the hour is before noon.
                 self.hour = value % 12;
             }
             Field::Minute(_) => self.minute = value,
             Field::Second(_) => self.second = value,
-            // The week of a month follows from the day and adds nothing.
+            // The week of the month follows from the day.
             _ => {}
         }
         Some(rest)
@@ -363,13 +363,13 @@ impl Fields {
     }
 }
 
-/// Reads digits: (value, how many, rest).
+/// Parses digits and returns the value, the number of digits, and the remainder.
 fn number(text: &str, width: Width, longest: usize) -> Option<(i64, usize, &str)> {
     let wanted = match width {
         Exactly(count) => count,
         Greedy => longest,
     };
-    // The digits of all fields behind it are not looked at for each of them.
+    // Examines only as many digits as the field needs, so that adjacent fields stay linear.
     let present = text.bytes().take(wanted).take_while(u8::is_ascii_digit).count();
     let taken = match width {
         Exactly(count) if present >= count => count,
@@ -380,7 +380,7 @@ fn number(text: &str, width: Width, longest: usize) -> Option<(i64, usize, &str)
     Some((value, taken, &text[taken..]))
 }
 
-/// Reads one of `names`, each cut to `length` letters, letter case ignored.
+/// Parses one of `names`, each truncated to `length` letters, ignoring case.
 fn name<'a>(text: &'a str, names: &[&str], length: usize) -> Option<(usize, &'a str)> {
     names.iter().enumerate().find_map(|(index, name)| {
         let name = name.get(..length).unwrap_or(name);
@@ -389,7 +389,7 @@ fn name<'a>(text: &'a str, names: &[&str], length: usize) -> Option<(usize, &'a 
     })
 }
 
-/// Reads the longest zone at the front of `text`.
+/// Parses the longest zone at the start of `text`.
 fn zone(text: &str) -> Option<(Zone, &str)> {
     let in_zone = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '+' | '-' | ':');
     let longest = text.chars().take(MAX_ZONE_LENGTH).take_while(in_zone).count();
@@ -398,12 +398,12 @@ fn zone(text: &str) -> Option<(Zone, &str)> {
         .find_map(|length| Zone::parse(&text[..length]).map(|zone| (zone, &text[length..])))
 }
 
-/// An instant taken apart for writing.
+/// The fields of a timestamp, for formatting.
 struct Moment {
     date: CivilDate,
     seconds: i64,
     nanos: i64,
-    /// The most digits of a fraction.
+    /// Maximum number of fraction digits.
     digits: usize,
 }
 
@@ -433,7 +433,8 @@ impl Moment {
             Field::Month(width) => digits(out, i64::from(date.month), width),
             Field::MonthShort => out.extend_from_slice(&MONTHS[month].as_bytes()[..3]),
             Field::MonthLong => out.extend_from_slice(MONTHS[month].as_bytes()),
-            // The reference counts these weeks from the start of the year, 1 for the first 6 days.
+            // The reference counts these weeks from the start of the year; the first 6 days are
+            // week 1.
             Field::Week(Greedy) => digits(out, i64::from(date.day_of_year() / 7 + 1), Greedy),
             Field::Week(width) => digits(out, i64::from(date.iso_week().1), width),
             Field::DayOfYear => digits(out, i64::from(date.day_of_year()), Greedy),
@@ -492,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_have_a_greatest_length() {
+    fn patterns_have_a_maximum_length() {
         let many = MAX_PATTERN_BYTES;
         let refused = TimestampPattern::compile(&"y".repeat(many + 1)).unwrap_err();
         assert_eq!(
@@ -506,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_read() {
+    fn timestamps_are_parsed_by_pattern() {
         for (text, pattern, expected) in [
             ("2024-05-17 13:45:56.123", "yyyy-MM-dd HH:mm:ss.SSS", "2024-05-17T13:45:56.123000Z"),
             (
@@ -530,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_match_is_refused() {
+    fn strings_that_do_not_match_are_refused() {
         for (text, pattern) in [
             ("Friday 17 May 2024", "EEEE dd MMMM yyyy"),
             ("2024-02-30", "yyyy-MM-dd"),
@@ -544,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn instants_are_written() {
+    fn timestamps_are_formatted_by_pattern() {
         for (iso, pattern, expected) in [
             (
                 "2024-05-07T03:04:05.678912Z",

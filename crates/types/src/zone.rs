@@ -1,4 +1,4 @@
-//! Time zones: IANA names, abbreviations the database knows, fixed offsets.
+//! Time zones: IANA names, abbreviations of the zone database, fixed offsets.
 
 use chrono::{DateTime, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::Tz;
@@ -7,10 +7,10 @@ use crate::offset::parse_offset;
 
 mod abbreviations;
 
-/// The most bytes of a name, and of the space around it.
+/// Maximum bytes of a name with its surrounding whitespace.
 const MAX_NAME_LENGTH: usize = 256;
 
-/// A rule that turns UTC into local clock readings.
+/// A rule that converts UTC to local time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Zone {
     /// Seconds east of UTC.
@@ -20,16 +20,16 @@ pub enum Zone {
 }
 
 impl Zone {
-    /// The zone a text names: `Europe/Berlin`, `CET`, `Z`, `+01:00`, `01:00`, `GMT+1`, `UTC-05:30`;
-    /// letter case ignored. `None` when there is no such zone. Everything that takes a zone asks
-    /// here, so that all know the same names.
+    /// Parses `Europe/Berlin`, `CET`, `Z`, `+01:00`, `01:00`, `GMT+1` or `UTC-05:30`, ignoring
+    /// case; `None` for an unknown zone. All code that accepts a zone calls this function, so that
+    /// all accept the same names.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() > MAX_NAME_LENGTH {
             return None;
         }
         let text = text.trim();
-        // The sign of an offset may be left out.
+        // The sign of an offset is optional.
         let sign = if text.starts_with(|c: char| c.is_ascii_digit()) { "+" } else { "" };
         if let Some(offset) = parse_offset(&format!("{sign}{}", text.to_ascii_uppercase())) {
             return Some(Self::Fixed(offset));
@@ -48,15 +48,15 @@ impl Zone {
             }
         }
         let named = |zone: &Tz| zone.name().eq_ignore_ascii_case(text);
-        // First: the database has an EST and an MST that know no daylight time.
+        // Checked first, because the zone database has an EST and an MST without daylight time.
         let zone = abbreviations::zone_of(text)
             .or_else(|| text.parse().ok())
             .or_else(|| chrono_tz::TZ_VARIANTS.into_iter().find(named));
         zone.map(Self::Named)
     }
 
-    /// The zone that may follow a time behind a blank. Abbreviations but those of UTC are none:
-    /// to `PostgreSQL` they are offsets, to [`Self::parse`] zones with daylight time.
+    /// The zone that may follow a time after a space. Abbreviations other than those of UTC are
+    /// refused: `PostgreSQL` treats them as offsets, [`Self::parse`] as zones with daylight time.
     #[must_use]
     pub(crate) fn of_time(word: &str) -> Option<Self> {
         if ["UTC", "Z", "GMT"].iter().any(|utc| utc.eq_ignore_ascii_case(word)) {
@@ -66,7 +66,7 @@ impl Zone {
         if has_region { Self::parse(word) } else { None }
     }
 
-    /// Seconds east of UTC at an instant.
+    /// Seconds east of UTC at a timestamp.
     #[must_use]
     pub fn offset_at(self, utc_seconds: i64) -> i64 {
         match self {
@@ -77,27 +77,27 @@ impl Zone {
         }
     }
 
-    /// Seconds east of UTC at a local clock reading. In the gap of a change the offset before it,
-    /// in an overlap the earlier of the two instants.
+    /// Seconds east of UTC at a local time. A gap uses the offset before the change, an overlap the
+    /// earlier of the two timestamps.
     #[must_use]
     pub fn offset_at_local(self, local_seconds: i64) -> i64 {
         let Self::Named(zone) = self else { return self.offset_at(local_seconds) };
         let Some(local) = naive(local_seconds) else { return 0 };
         match zone.offset_from_local_datetime(&local).earliest() {
             Some(offset) => i64::from(offset.fix().local_minus_utc()),
-            // No zone changes twice within a day, so the day before still has the old offset.
+            // No zone changes twice within a day, so the previous day has the old offset.
             None => self.offset_at(local_seconds - 86_400),
         }
     }
 
-    /// The local clock reading at `utc`, both counted in units of `per_second` per second.
+    /// Converts `utc` to local time; both in ticks of `per_second` per second.
     #[must_use]
     pub fn to_local(self, utc: i64, per_second: i64) -> i64 {
         let offset = self.offset_at(utc.div_euclid(per_second));
         utc.saturating_add(offset * per_second)
     }
 
-    /// The instant of the clock reading `local`.
+    /// Converts local time to UTC.
     #[must_use]
     pub fn to_utc(self, local: i64, per_second: i64) -> i64 {
         let offset = self.offset_at_local(local.div_euclid(per_second));
@@ -105,19 +105,19 @@ impl Zone {
     }
 }
 
-/// Days that begin at a time of the clock, in a zone.
+/// Days that begin at a given local time in a zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClockDays {
     /// Seconds after midnight at which a day begins.
     pub seconds_of_day: i64,
-    /// The zone of the clock.
+    /// The time zone.
     pub zone: Zone,
 }
 
 impl ClockDays {
-    /// The day around an instant in seconds of UTC: its first instant, and that of the next one.
-    /// Where the clock skips the time a day begins with the first instant after the gap, where it
-    /// repeats it at the first of the two.
+    /// Returns the start of the day that contains a UTC timestamp in seconds, and the start of the
+    /// next day. When the clock skips the starting time, the day begins right after the gap; when
+    /// the clock repeats it, at the first occurrence.
     #[must_use]
     pub fn around(self, utc_seconds: i64) -> (i64, i64) {
         let local = self.zone.to_local(utc_seconds, 1);
@@ -130,18 +130,18 @@ impl ClockDays {
             }
             (day, end) = (day - 1, begin);
         }
-        // The clock was put back over the beginning of a day.
+        // The clock was set back across the start of a day.
         (end, self.begin(day + 1))
     }
 
-    /// The first instant whose clock reading is not before the beginning of a day.
+    /// First timestamp whose local time is not before the start of a day.
     fn begin(self, day: i64) -> i64 {
         let reading = day.saturating_mul(SECONDS_PER_DAY).saturating_add(self.seconds_of_day);
         let found = self.zone.to_utc(reading, 1);
         if self.zone.to_local(found, 1) == reading {
             return found;
         }
-        // In a gap: the change lies within the day before, and the offset is the new one since.
+        // In a gap: the change is within the previous day, and the new offset applies since then.
         let (mut before, mut after) = (found - SECONDS_PER_DAY, found);
         while after - before > 1 {
             let middle = before + (after - before) / 2;
@@ -154,8 +154,8 @@ impl ClockDays {
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// How far a grid is moved, as seconds: `hh:mm`, `hhmm` or `h`, behind a sign or none. Unlike the
-/// offset of a zone it may be longer than a day.
+/// Parses a grid offset as seconds: `hh:mm`, `hhmm` or `h`, with an optional sign. Unlike a zone
+/// offset it may exceed a day.
 #[must_use]
 pub fn parse_shift(text: &str) -> Option<i64> {
     let (sign, digits) = match text.as_bytes().first()? {
@@ -188,7 +188,7 @@ mod tests {
     use crate::timestamp::{TimestampUnit, parse};
 
     #[test]
-    fn days_begin_once_where_the_clock_changes() {
+    fn a_day_begins_once_when_the_clock_changes() {
         let zone = Zone::parse("Europe/Paris").unwrap();
         let at = |hours: i64, minutes: i64| ClockDays {
             seconds_of_day: hours * 3_600 + minutes * 60,
@@ -196,13 +196,14 @@ mod tests {
         };
         let around = |days: ClockDays, text: &str| days.around(seconds(text));
         let bounds = |first: &str, next: &str| (seconds(first), seconds(next));
-        // 29 March 2026: 02:00 to 03:00 is skipped at 01:00 UTC.
+        // 29 March 2026: the time from 02:00 to 03:00 is skipped at 01:00 UTC.
         let day = bounds("2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z");
         assert_eq!(around(at(2, 30), "2026-03-29T01:00:00Z"), day);
         assert_eq!(around(at(2, 30), "2026-03-29T20:00:00Z"), day);
         let before = bounds("2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z");
         assert_eq!(around(at(2, 30), "2026-03-29T00:59:59Z"), before);
-        // 25 October 2026: 02:00 to 03:00 comes twice, from 00:00 UTC and from 01:00 UTC.
+        // 25 October 2026: the time from 02:00 to 03:00 occurs twice, from 00:00 UTC and from 01:00
+        // UTC.
         let day = bounds("2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z");
         assert_eq!(around(at(2, 30), "2026-10-25T00:30:00Z"), day);
         assert_eq!(around(at(2, 30), "2026-10-25T01:10:00Z"), day);
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_offsets_are_read() {
+    fn names_and_offsets_are_parsed() {
         let summer = seconds("2024-07-01");
         for (name, hours) in [
             ("Europe/Berlin", 2),
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn shifts_of_grids() {
+    fn grid_offsets_are_parsed() {
         for (text, minutes) in
             [("-01:30", -90), ("+0530", 330), ("00:15", 15), ("1:00", 60), ("25:00", 1_500)]
         {
@@ -265,11 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn gaps_and_overlaps_take_the_earlier_rule() {
+    fn gaps_and_overlaps_use_the_earlier_offset() {
         let berlin = Zone::parse("Europe/Berlin").unwrap();
-        // 02:30 does not exist on 2024-03-31: winter time before the change.
+        // 02:30 does not exist on 2024-03-31: the offset before the change applies.
         assert_eq!(berlin.to_utc(seconds("2024-03-31T02:30"), 1), seconds("2024-03-31T01:30"));
-        // 02:30 exists twice on 2024-10-27: summer time is the earlier instant.
+        // 02:30 occurs twice on 2024-10-27: summer time is the earlier timestamp.
         assert_eq!(berlin.to_utc(seconds("2024-10-27T02:30"), 1), seconds("2024-10-27T00:30"));
     }
 }

@@ -1,5 +1,5 @@
-//! Interval texts as a `QuestDB` read them, recorded by `npm run tick-differential`: the same times
-//! here, in both units, and the same refusals, apart from what is decided otherwise.
+//! Interval strings as `QuestDB` reads them, recorded by `npm run tick-differential`: the same
+//! intervals in both units and the same refusals, except for decided differences.
 
 use serde::Deserialize;
 use tidemark_types::TimestampUnit;
@@ -7,18 +7,18 @@ use tidemark_types::interval::parse_interval;
 
 const RECORDED: &str = include_str!("../../../test/correctness/ticks/recorded.jsonl");
 
-/// EXPLAIN, which answered, shows no more intervals of a text.
+/// Maximum number of intervals that the recorded EXPLAIN output shows.
 const SHOWN: usize = 1_000;
 
 #[derive(Deserialize)]
 struct Recorded {
     text: String,
-    /// The first start, then lengths and gaps in turn; none for a refusal.
+    /// The first start, then alternating lengths and gaps; `None` for a refusal.
     peer: Option<Vec<i64>>,
     ours: Option<Vec<i64>>,
-    /// Why ours is another.
+    /// Reason for our difference, if any.
     why: Option<String>,
-    /// When it was asked, where that matters.
+    /// Recording time, if the result depends on it.
     #[serde(default)]
     now: i64,
 }
@@ -38,7 +38,7 @@ fn read(case: &Recorded, unit: TimestampUnit) -> Option<Vec<i64>> {
     )
 }
 
-/// Whether a text says less than a microsecond somewhere, or a time of day that is now.
+/// Whether a string has sub-microsecond digits or a single timestamp, so that the units differ.
 fn is_fine(text: &str) -> bool {
     let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
     let fraction = text.match_indices('.').any(|(at, _)| digits(&text[at + 1..]) > 6);
@@ -49,7 +49,7 @@ fn is_fine(text: &str) -> bool {
 }
 
 #[test]
-fn texts_mean_what_was_recorded() {
+fn interval_strings_match_the_recorded_intervals() {
     let cases: Vec<Recorded> =
         RECORDED.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(cases.len() > 3_000, "{}", cases.len());

@@ -64,7 +64,7 @@ class Row {
     return values[this.skewed(values.length, 2)] as T;
   }
 
-  /** A duration in milliseconds, 0 in most rows. */
+  /** A duration in milliseconds; 0 in most rows. */
   timing(most: number): number {
     return this.chance(0.3) ? this.skewed(most, 4) : 0;
   }

@@ -1,8 +1,8 @@
 /**
  * node build/test/bench/clickbench/main.js --rows N [--seed N] --out FOLDER
  *
- * Writes generated rows of ClickBench's table (`hits.csv`), and the schema and the 43 queries for
- * so many rows (`kit.json`), which `clickbench.py` loads and runs.
+ * Writes generated rows of ClickBench's table (`hits.csv`), and the schema and the 43 queries
+ * scaled to N rows (`kit.json`). `clickbench.py` loads and runs them.
  */
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';

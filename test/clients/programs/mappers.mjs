@@ -1,9 +1,10 @@
-// Object mappers of Node against a server: `mappers.mjs PORT MODULES`, where MODULES is the folder
-// they are installed in. Each writes, reads and looks at the catalog. Prints one line of JSON.
+// Object mappers of Node on a server: `mappers.mjs PORT MODULES`, where MODULES is the folder in
+// which they are installed. Each writes, reads and introspects the catalog. Prints one line of
+// JSON.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-// Drivers write and read times without a zone as local ones.
+// Drivers treat times without a zone as local times.
 process.env.TZ = 'UTC';
 const [, , port, modules] = process.argv;
 const installed = createRequire(join(modules, 'x.js'));

@@ -1,5 +1,5 @@
-// Tools of Node that make and change tables: `migrations.mjs PORT MODULES TOOL`, where MODULES is
-// the folder they are installed in. Prints one line of JSON: what each check saw, or its error.
+// Migration tools of Node: `migrations.mjs PORT MODULES TOOL`, where MODULES is the folder in which
+// they are installed. Prints one line of JSON with the result or error of each check.
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-// Drivers write and read times without a zone as local ones.
+// Drivers treat times without a zone as local times.
 process.env.TZ = 'UTC';
 const [, , port, modules, tool] = process.argv;
 const installed = createRequire(join(modules, 'x.js'));
@@ -16,12 +16,12 @@ const connection = { ...server, database: 'qdb' };
 const NOON = new Date('2026-01-01T12:00:00Z');
 
 const seen = {};
-/** Runs a check; one that fails does not hide the next. */
+/** Runs a check; a failure does not prevent the next. */
 async function check(name, work) {
   try {
     seen[name] = await work();
   } catch (error) {
-    // Drizzle tells the statement, and has the server's message beside it.
+    // Drizzle's error contains the statement, and the server's message as its cause.
     seen[name] = `${error.name}: ${(error.cause ?? error).message}`;
   }
 }
@@ -359,7 +359,7 @@ async function kysely() {
   await db.destroy();
 }
 
-/** The schema that Drizzle reads from a file, and that is used here. */
+/** The schema that Drizzle reads from a file and that the checks use. */
 const DRIZZLE_SCHEMA = `const pg = require('drizzle-orm/pg-core');
 exports.places = pg.pgTable('dr_places', {
   id: pg.serial('id').primaryKey(),
@@ -385,7 +385,7 @@ const DRIZZLE_MIGRATIONS = [
 CREATE INDEX "dr_notes_at" ON "dr_notes" USING btree ("at");`,
 ];
 
-/** A folder as `drizzle-kit generate` writes it, with the schema and the settings beside it. */
+/** Writes a folder like `drizzle-kit generate` does, with the schema and the settings. */
 function writeDrizzle(folder) {
   writeFileSync(join(folder, 'schema.cjs'), DRIZZLE_SCHEMA);
   mkdirSync(join(folder, 'meta'));
@@ -481,7 +481,7 @@ async function drizzleRows(db, { places, readings }) {
 }
 
 async function drizzle() {
-  // Beside the packages: the schema's own `require` finds them.
+  // Beside the packages, so that `require` in the schema finds them.
   const folder = mkdtempSync(join(modules, '..', 'drizzle-'));
   writeDrizzle(folder);
   const schema = createRequire(join(folder, 'x.js'))('./schema.cjs');
@@ -524,7 +524,7 @@ async function drizzle() {
     }
     return true;
   });
-  // PostgreSQL has it now.
+  // On PostgreSQL the schema exists at this point.
   await db.execute('DROP SCHEMA IF EXISTS drizzle CASCADE').catch(() => null);
   await pool.end();
   rmSync(folder, { recursive: true });

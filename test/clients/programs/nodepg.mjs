@@ -1,5 +1,5 @@
-// node-postgres and the packages around it, pg-cursor, pg-query-stream and pg-copy-streams, against
-// a server: `nodepg.mjs PORT NODE_MODULES`. Prints one line of JSON.
+// node-postgres and its companion packages pg-cursor, pg-query-stream and pg-copy-streams on a
+// server: `nodepg.mjs PORT NODE_MODULES`. Prints one line of JSON.
 import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';

@@ -1,6 +1,6 @@
 /**
- * What the public suites are to the runner: where their files are, how they lay out expected rows,
- * and the mechanical rewrites of their statements. An expected answer is never rewritten.
+ * Properties of the public suites for the runner: their files, the layout of expected rows, and
+ * mechanical rewrites of their statements. Expected results are never rewritten.
  */
 import type { Format } from './records.js';
 import type { Layout } from './values.js';
@@ -14,11 +14,11 @@ export interface Dialect extends Format {
   readonly files: RegExp;
   readonly layout: Layout;
   readonly rewrites: readonly Rewrite[];
-  /** Statements that are about the other program, with the reason. */
+  /** Statements specific to the other program, with the reason. */
   readonly skipped: readonly (readonly [pattern: RegExp, reason: string])[];
 }
 
-/** SHORT and BYTE have no null here, so that the peers' small integers become INT. */
+/** SHORT and BYTE have no null here, so small integers of the other databases become INT. */
 const SMALL_INTEGERS: Rewrite = [/\b(?:TINYINT|SMALLINT|INT1|INT2)\b/gi, 'INT'];
 
 const PROVIDED_BY_DUCKDB = [
@@ -47,8 +47,8 @@ export const DIALECTS: Readonly<Record<SuiteName, Dialect>> = {
     skipped: [],
   },
   sqlite: {
-    // The suite names no database with 64-bit integers, strict types and the standard's syntax
-    // but this one.
+    // Of the databases that the suite names, only this one has 64-bit integers, strict types and
+    // standard syntax.
     engine: 'postgresql',
     provided: NONE,
     files: /\.test$/,
@@ -150,7 +150,7 @@ export function rewritten(sql: string, { rewrites }: Dialect): string {
   return rewrites.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), sql);
 }
 
-/** Why a statement is not run; `undefined` when it is. */
+/** Reason for skipping a statement; `undefined` when it runs. */
 export function whySkipped(sql: string, { skipped }: Dialect): string | undefined {
   const plain = sql.replace(/^(?:\s|--[^\n]*\n|\/\*.*?\*\/)*/s, '');
   return skipped.find(([pattern]) => pattern.test(plain))?.[1];

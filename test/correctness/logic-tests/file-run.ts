@@ -1,4 +1,4 @@
-/** Runs the records of one file, on a server of ours, and judges each answer. */
+/** Runs the records of one file on our server and judges each result. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -8,12 +8,12 @@ import { classOf, DEPENDS, FAILED_BLOCK, Tally, Unsettled } from './tally.js';
 import { mismatch, type WireCell } from './values.js';
 import type { FreshServer, Outcome } from './wire.js';
 
-/** Statements whose failure leaves no table otherwise than expected. */
+/** Statements whose failure does not change the state of a table. */
 const READS =
   /^\s*(?:SELECT|WITH|VALUES|FROM|EXPLAIN|SHOW|DESCRIBE|\(|CREATE\s+(?:UNIQUE\s+)?INDEX)/i;
 /** A common table expression that changes rows. */
 const WRITES_BESIDES = /^\s*WITH\b.*\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO)\b/is;
-/** Most nested includes. */
+/** Maximum depth of nested includes. */
 const MAX_INCLUDES = 8;
 
 interface LabelledAnswer {
@@ -24,7 +24,7 @@ export class FileRun {
   readonly tally = new Tally();
   readonly #server: FreshServer;
   readonly #dialect: Dialect;
-  /** Where paths of `include` may begin, besides the file's own folder. */
+  /** Base folder for `include` paths, in addition to the file's own folder. */
   readonly #folder: string;
   readonly #unsettled = new Unsettled();
   readonly #labels = new Map<string, LabelledAnswer>();
@@ -41,7 +41,7 @@ export class FileRun {
     return this.tally;
   }
 
-  /** Whether the remainder of the including file is run, too. */
+  /** Returns whether to continue with the including file. */
   async #runFile(file: string, depth: number): Promise<boolean> {
     const text = readFileSync(file, 'utf8');
     for (const record of new Reader(file, text, this.#dialect).records()) {
@@ -134,10 +134,11 @@ export class FileRun {
       return;
     }
     const { at, types, sort, expected: lines, label } = record;
-    // A query with a label and without rows is compared with the others of the label alone.
+    // A query with a label and without rows is compared only with other results of the label.
     const isByLabel = label !== undefined && lines.length === 0;
     const expectation = { types, sort, lines, layout: this.#dialect.layout };
-    // A statement that changes rows answers with their number, which the wire has in its tag.
+    // A statement that changes rows returns their number, which the protocol has in the command
+    // tag.
     const isChange = outcome.width === 0 && outcome.count !== undefined;
     const rows = isChange ? [[String(outcome.count)]] : outcome.rows;
     const why =
@@ -152,7 +153,7 @@ export class FileRun {
     }
   }
 
-  /** Answers under one label are equal, as values, in any order. */
+  /** Results with the same label must be equal as unordered values. */
   #labelMismatch(
     label: string | undefined,
     rows: readonly (readonly WireCell[])[],

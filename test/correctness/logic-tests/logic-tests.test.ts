@@ -1,4 +1,4 @@
-/** How the runner of public logic tests judges their records. */
+/** Tests how the runner judges the records of public logic tests. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,21 +65,18 @@ query I\n${series}\n----\n3 values hashing to 00000000000000000000000000000000\n
   t.deepEqual([tally.counts.equal, tally.counts.wrong], [3, 2], JSON.stringify(tally.findings));
 });
 
-test.serial(
-  'a server that ends is an internal error, and the next statement is answered',
-  async (t) => {
-    const before = internalErrorReport();
-    await server.connections.run('SELECT 1');
-    await server.kill();
-    const outcome = await server.connections.run('SELECT 1');
-    t.like(outcome, { kind: 'error', isInternal: true });
-    t.not(internalErrorReport(), before);
-    await server.revive();
-    t.like(await server.connections.run('SELECT 1'), { rows: [['1']] });
-  },
-);
+test.serial('a server crash is an internal error, and the next statement succeeds', async (t) => {
+  const before = internalErrorReport();
+  await server.connections.run('SELECT 1');
+  await server.kill();
+  const outcome = await server.connections.run('SELECT 1');
+  t.like(outcome, { kind: 'error', isInternal: true });
+  t.not(internalErrorReport(), before);
+  await server.revive();
+  t.like(await server.connections.run('SELECT 1'), { rows: [['1']] });
+});
 
-test('loops give variables their values, conditions choose records', (t) => {
+test('loops assign variables, conditions select records', (t) => {
   const text = `foreach type <signed> !HUGEINT\n
 loop i 0 2\n
 onlyif i=1
@@ -99,7 +96,7 @@ endloop\n`;
   ]);
 });
 
-test('a script of psql is read statement by statement', (t) => {
+test('a psql script is read statement by statement', (t) => {
   const file = join(scratch, 'script.sql');
   writeFileSync(
     file,

@@ -1,11 +1,12 @@
 /**
- * Logic tests of other databases over the wire: equal, refused, wrong, internal.
- *   npm run logic-tests -- --suite sqlite|duckdb|postgres|datafusion|tidemark --path DIR
- *     [--only TEXT] [--from PATH] [--limit FILES] [--sample PERCENT --seed S]
- *     [--report FILE] [--oracle URL]
- * `--only` runs files whose path contains TEXT, `--from` resumes at a path; `--report` gets one
- * JSON line per record that is not equal; `--oracle` is the PostgreSQL that answers for the suite
- * postgres, whose DIR is src/test/regress. See docs/sql-correctness.md.
+ * Runs logic tests of other databases over the wire protocol and counts equal, refused, wrong and
+ * internal results.
+ *     npm run logic-tests -- --suite sqlite|duckdb|postgres|datafusion|tidemark --path DIR
+ *       [--only TEXT] [--from PATH] [--limit FILES] [--sample PERCENT --seed S]
+ *       [--report FILE] [--oracle URL]
+ * `--only` runs files whose path contains TEXT, `--from` resumes at a path. `--report` writes one
+ * JSON line per record that is not equal. `--oracle` is a PostgreSQL that provides the expected
+ * results of the suite postgres, whose DIR is src/test/regress. See docs/sql-correctness.md.
  */
 import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -19,7 +20,7 @@ import { OracleRun, scheduledScripts } from './oracle-run.js';
 import { Tally } from './tally.js';
 import { FreshServer } from './wire.js';
 
-/** Classes of refusals that are printed. */
+/** Number of refusal classes that are printed. */
 const MAX_CLASSES = 40;
 
 const { values } = parseArgs({

@@ -1,6 +1,6 @@
 /**
- * Runs the scripts of PostgreSQL's regression tests on a server of ours and on a PostgreSQL, and
- * compares the answers. Each script has tables of its own on both, those of test_setup.sql.
+ * Runs the scripts of PostgreSQL's regression tests on our server and on a PostgreSQL, and compares
+ * the results. On both, each script has separate tables, created by test_setup.sql.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -20,10 +20,10 @@ const CHANGES = new RegExp(
   'i',
 );
 
-/** They change how the oracle prints times, or hold its database after the script. */
+/** These change how the oracle formats times, or occupy its database after the script. */
 const NOT_FOR_ORACLE = /^\s*(?:SET|RESET|CREATE\s+SUBSCRIPTION)\b/i;
 
-/** Scripts in the order of the schedule, which their tables depend on. */
+/** Scripts in schedule order, because they depend on earlier tables. */
 export function scheduledScripts(folder: string): readonly string[] {
   const schedule = join(folder, 'parallel_schedule');
   const lines = existsSync(schedule) ? readFileSync(schedule, 'utf8').split('\n') : [];
@@ -49,7 +49,7 @@ export class OracleRun {
     this.#admin = new Connections(() => url);
   }
 
-  /** Makes the database that each script gets a copy of. */
+  /** Creates the template database for the scripts. */
   async prepare(): Promise<void> {
     await this.#administrate(`DROP DATABASE IF EXISTS ${TEMPLATE}`);
     await this.#administrate(`CREATE DATABASE ${TEMPLATE}`);

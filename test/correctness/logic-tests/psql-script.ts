@@ -1,6 +1,6 @@
 /**
- * Reads the scripts of PostgreSQL's regression tests: statements, the data of COPY, and those of
- * psql's commands that change them. Expected answers come from a PostgreSQL that runs the same.
+ * Parses the scripts of PostgreSQL's regression tests: statements, COPY data, and the psql commands
+ * that affect them. The expected results come from a PostgreSQL that runs the same script.
  */
 import { existsSync, readFileSync } from 'node:fs';
 
@@ -10,11 +10,11 @@ export interface ScriptStatement {
   readonly at: Position;
   readonly sql: string;
   readonly copyData?: string;
-  /** A command of psql takes the answer: `\gset`, `\gexec`. */
+  /** Whether a psql command consumes the result: `\gset`, `\gexec`. */
   readonly isTakenByPsql: boolean;
 }
 
-/** A literal, a quoted name or a comment at an offset. */
+/** Matches a literal, a quoted name or a comment at an offset. */
 const OPAQUE = new RegExp(
   '(?:' +
     [
@@ -34,7 +34,7 @@ export class PsqlScript {
   readonly #text: string;
   readonly #variables: Map<string, string>;
   #position = 0;
-  /** The line of the offset up to which lines were counted. */
+  /** Line number of the offset counted so far. */
   #line = 1;
   #counted = 0;
 
@@ -99,7 +99,7 @@ export class PsqlScript {
     }
   }
 
-  /** `:name`, `:'name'` and `:"name"` of variables that are known. */
+  /** Replaces `:name`, `:'name'` and `:"name"` of known variables. */
   #substituted(text: string): string {
     return text.replace(/(?<!:):(['"]?)(\w+)\1/g, (whole, quote: string, name: string) => {
       const value = this.#variables.get(name);
@@ -120,7 +120,7 @@ export class PsqlScript {
       : { at, sql, isTakenByPsql };
   }
 
-  /** The lines behind COPY … FROM STDIN, up to `\.`. */
+  /** The lines after COPY … FROM STDIN, up to `\.`. */
   #inlineData(): string {
     this.#restOfLine();
     const lines: string[] = [];

@@ -1,11 +1,11 @@
 /**
- * Reads sqllogictest files: records, conditions, loops and variables as SQLite, DuckDB and
- * DataFusion write them. Knows no database.
+ * Parses sqllogictest files: records, conditions, loops and variables in the variants of SQLite,
+ * DuckDB and DataFusion. Independent of any database.
  */
 
 export interface Position {
   readonly file: string;
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number;
 }
 
@@ -16,7 +16,7 @@ export interface StatementRecord {
   readonly at: Position;
   readonly sql: string;
   readonly expects: 'ok' | 'error' | 'any';
-  /** Number of affected rows, where the file names one. */
+  /** Expected number of affected rows, if given. */
   readonly count: number | undefined;
   readonly connection: string;
 }
@@ -25,16 +25,16 @@ export interface QueryRecord {
   readonly kind: 'query';
   readonly at: Position;
   readonly sql: string;
-  /** One letter for each column: I, R, T, B, D, P. */
+  /** One letter per column: I, R, T, B, D, P. */
   readonly types: string;
   readonly sort: SortMode;
-  /** Queries of one label have one answer. */
+  /** Queries with the same label have the same result. */
   readonly label: string | undefined;
   readonly connection: string;
   readonly expected: readonly string[];
 }
 
-/** The remainder of the file, or of a skipped range, is not run. */
+/** The remainder of the file, or a skipped range, does not run. */
 interface Skip {
   readonly kind: 'skip';
   readonly at: Position;
@@ -42,7 +42,7 @@ interface Skip {
   readonly endsFile: boolean;
 }
 
-/** Another file, by the path that the directive has. */
+/** Another file, by the path in the directive. */
 interface Include {
   readonly kind: 'include';
   readonly at: Position;
@@ -52,9 +52,9 @@ interface Include {
 export type TestRecord = StatementRecord | QueryRecord | Skip | Include;
 
 export interface Format {
-  /** The name of the database that `skipif` and `onlyif` compare with. */
+  /** Name that `skipif` and `onlyif` are compared with. */
   readonly engine: string;
-  /** What `require` may name. */
+  /** Names that `require` may use. */
   readonly provided: ReadonlySet<string>;
 }
 
@@ -77,11 +77,11 @@ const LISTS: ReadonlyMap<string, readonly string[]> = new Map([
   ['<alltypes>', [...NUMERIC, 'BOOL', 'INTERVAL', 'VARCHAR']],
 ]);
 
-/** Directives that set up the other program and change no answer. */
+/** Directives that configure the other program and do not affect results. */
 const WITHOUT_EFFECT =
   /^(?:restart|reconnect|load|unzip|tags|sleep|reset|template|import|control|subtest|system)\b/;
 
-/** Blank lines end an error message that has several lines of its own. */
+/** An error message of several lines ends with blank lines. */
 const ERROR_HEAD = /^(?:statement|query) error\b/;
 
 export class Reader {
@@ -101,7 +101,7 @@ export class Reader {
     yield* this.#range(0, this.#lines.length);
   }
 
-  /** A line with the values of variables; loops give them new ones. */
+  /** A line with variables replaced; loops change their values. */
   #line(index: number): string {
     return (this.#lines[index] ?? '').replace(
       /\$?\{(\w+)\}/g,
@@ -145,7 +145,7 @@ export class Reader {
     }
   }
 
-  /** `NAME`, or a comparison of a loop's variable such as `i=3`. */
+  /** Evaluates `NAME` or a comparison of a loop variable, such as `i=3`. */
   #holds(condition: string): boolean {
     const comparison = /^(\w+)(=|<|>|<=|>=|!=)(.*)$/.exec(condition);
     if (comparison === null) {
@@ -197,7 +197,7 @@ export class Reader {
     }
   }
 
-  /** Index of the line behind a record. */
+  /** Index of the line after a record. */
   #endOfRecord(start: number, end: number): number {
     const head = this.#lines[start]?.trim() ?? '';
     if (!/^(?:statement|query)\b/.test(head)) {
@@ -298,7 +298,7 @@ function loopValues(word: string, rest: readonly string[]): readonly string[] {
   return Array.from({ length: Math.max(0, end - first) }, (_, index) => String(first + index));
 }
 
-/** DuckDB calls its connections con1, con2, …; any other word is a label. */
+/** DuckDB names its connections con1, con2, …; any other word is a label. */
 function connectionOf(words: readonly string[]): string {
   return words.find((word) => /^(?:con\w*|old|new)$/.test(word)) ?? '';
 }

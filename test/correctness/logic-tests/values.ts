@@ -1,15 +1,15 @@
 /**
- * When an answer is the expected one. Values are compared as values: 1 and 1.0, t and true,
- * {1,2} and [1, 2], a date and its midnight are equal; nothing else is forgiven.
+ * Comparison of a result with the expected result, by value: 1 equals 1.0, t equals true, {1,2}
+ * equals [1, 2], and a date equals its midnight. No other difference is tolerated.
  */
 import { createHash } from 'node:crypto';
 
 import type { SortMode } from './records.js';
 
-/** As the wire has it: text, or null. */
+/** A cell of the wire protocol: text or null. */
 export type WireCell = string | null;
 
-/** Floats are printed with different numbers of digits. */
+/** Tolerance, because floats are printed with different numbers of digits. */
 const RELATIVE = 1e-6;
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
@@ -22,12 +22,12 @@ const TRUTH: ReadonlyMap<string, string> = new Map([
   ['false', '0'],
 ]);
 
-/** A value as sqllogictest writes it into its files. */
+/** A value in the format of sqllogictest files. */
 function text(cell: WireCell): string {
   return cell === null ? 'NULL' : cell === '' ? '(empty)' : cell;
 }
 
-/** One form of values that have several. */
+/** The canonical form of values with several representations. */
 function canonical(value: string): string {
   const trimmed = value.trim();
   const truth = TRUTH.get(trimmed.toLowerCase());
@@ -49,7 +49,7 @@ function canonical(value: string): string {
     : trimmed;
 }
 
-/** Half a unit of the last digit that is written. */
+/** Half a unit of the last printed digit. */
 function roundingOf(number: string): number {
   const digits = /^[+-]?\d*\.(\d+)$/.exec(number)?.[1]?.length;
   return digits === undefined ? 0 : 0.5000001 * 10 ** -digits;
@@ -79,7 +79,7 @@ function isWhole(number: string): boolean {
   return /^[+-]?\d+$/.test(number);
 }
 
-/** A value as SQLite's test program prints a column of this type, which its hashes depend on. */
+/** A value as SQLite's test program prints a column of this type; result hashes depend on it. */
 function printed(cell: WireCell, type: string): string {
   const value = text(cell);
   if (cell !== null && type === 'I') {
@@ -108,7 +108,7 @@ function byText(a: readonly string[], b: readonly string[]): number {
   return (left ?? '') < (right ?? '') ? -1 : left === right ? 0 : 1;
 }
 
-/** How a suite writes expected rows: a value or a row for each line. */
+/** Layout of expected rows in a suite: one value or one row per line. */
 export type Layout = 'values' | 'rows' | 'either';
 
 interface Expectation {
@@ -118,7 +118,7 @@ interface Expectation {
   readonly layout: Layout;
 }
 
-/** `undefined` where the answer is the expected one, else how it differs. */
+/** `undefined` when the result is as expected, otherwise the difference. */
 export function mismatch(
   answer: readonly (readonly WireCell[])[],
   width: number,
@@ -178,7 +178,10 @@ function expectedRows(
   );
 }
 
-/** Values apart by blanks outside of brackets; the line as one value where their number differs. */
+/**
+ * Splits a line into values at spaces outside of brackets; the whole line is one value when the
+ * number of values does not match.
+ */
 function splitRow(line: string, width: number): readonly string[] {
   const values: string[] = [];
   let depth = 0;
@@ -193,7 +196,7 @@ function splitRow(line: string, width: number): readonly string[] {
   return width > 1 && values.length === width ? values : [line.trim()];
 }
 
-/** The first difference of two lists of rows. */
+/** The first difference between two lists of rows. */
 function differentRows(
   ours: readonly (readonly string[])[],
   expected: readonly (readonly string[])[],
@@ -217,7 +220,7 @@ function sameRow(ours: readonly string[], expected: readonly string[]): boolean 
   return ours.every((value, index) => sameValue(value, expected[index] ?? ''));
 }
 
-/** How two databases' answers differ, in order or as multisets. */
+/** The difference between two databases' results, compared in order or as multisets. */
 export function answersDiffer(
   ours: readonly (readonly WireCell[])[],
   theirs: readonly (readonly WireCell[])[],

@@ -1,5 +1,7 @@
-/** Databases behind the PostgreSQL protocol: a server of ours, started again when it dies, or an
- * oracle by its URL. Values stay text, as the server wrote them. */
+/**
+ * Databases behind the PostgreSQL protocol: our server, restarted when it crashes, or an oracle by
+ * its URL. Values stay in text form, as the server wrote them.
+ */
 import { once } from 'node:events';
 
 import pg from 'pg';
@@ -8,21 +10,21 @@ import { startTestServer, type TestServer } from '../../golden/server.js';
 import { noteInternalError } from '../../internal-errors.js';
 import type { WireCell } from './values.js';
 
-/** Longest time of one statement on the server. */
+/** Statement timeout on the server in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** How long after that an answer may take until the server counts as silent. */
+/** Additional milliseconds for a response until the server counts as unresponsive. */
 const GRACE_MS = 60_000;
-/** Memory of a server that runs statements of strangers. */
+/** Memory limit of a server that runs third-party statements. */
 const MEMORY_LIMIT = '3G';
 
-/** So much of the server's log is quoted with an internal error. */
+/** Maximum characters of the server log quoted with an internal error. */
 const MAX_LOG_CHARACTERS = 1000;
 
 interface Answer {
   readonly kind: 'rows';
   readonly width: number;
   readonly rows: readonly (readonly WireCell[])[];
-  /** Affected rows, where the command tag names them. */
+  /** Number of affected rows, if the command tag contains it. */
   readonly count: number | undefined;
 }
 
@@ -30,7 +32,7 @@ export interface Failure {
   readonly kind: 'error';
   readonly code: string;
   readonly message: string;
-  /** XX000, no answer, or a server that ended. */
+  /** Whether the error is XX000, a missing response, or a crashed server. */
   readonly isInternal: boolean;
 }
 
@@ -78,13 +80,13 @@ class CopyIn {
   }
 }
 
-/** The connections of one database, by the names that a test file gives them. */
+/** The connections of one database, by their names in a test file. */
 export class Connections {
   readonly #url: () => string;
   readonly #clients = new Map<string, pg.Client>();
   readonly #lastWords: (() => string) | undefined;
 
-  /** `lastWords` is the account that a server of ours gives of an internal error. */
+  /** `lastWords` returns our server's log of an internal error. */
   constructor(url: () => string, lastWords?: () => string) {
     this.#url = url;
     this.#lastWords = lastWords;
@@ -175,7 +177,7 @@ async function copyIn(client: pg.Client, sql: string, data: string): Promise<Out
   return { kind: 'rows', width: 0, rows: [], count: undefined };
 }
 
-/** A server of ours whose tables one file after the other has for itself. */
+/** Our server, with tables for one file at a time. */
 export class FreshServer {
   readonly #settings: readonly string[];
   #server: TestServer;
@@ -210,7 +212,7 @@ export class FreshServer {
     return this.#restarts;
   }
 
-  /** Drops every table and view; a server that ended is started again, with an empty root. */
+  /** Drops every table and view; restarts a crashed server with an empty root directory. */
   async empty(): Promise<void> {
     await this.connections.close();
     const dropped = hasEnded(this.#server)
@@ -224,14 +226,14 @@ export class FreshServer {
     }
   }
 
-  /** Ends the server at once, for the runner's own tests. */
+  /** Kills the server immediately, for the runner's own tests. */
   async kill(): Promise<void> {
     const ended = once(this.#server.process, 'exit');
     this.#server.process.kill('SIGKILL');
     await ended;
   }
 
-  /** Starts the server again when it ended in the middle of a file. */
+  /** Restarts the server when it crashed within a file. */
   async revive(): Promise<void> {
     if (hasEnded(this.#server)) {
       await this.empty();

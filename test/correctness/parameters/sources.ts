@@ -1,4 +1,4 @@
-/** Statements that are swept: recorded ones, those of the documents, those of the benchmark. */
+/** Statements to sweep: recorded, documented and benchmarked. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 import { parse, scan, SyntaxError_, TokenKind, type Tree } from '../../../ts/sql/index.js';
@@ -11,14 +11,14 @@ export type Source = 'recorded' | 'grammar' | 'functions' | 'pages' | 'benchmark
 
 export interface Swept {
   readonly source: Source;
-  /** What makes the tables. */
+  /** Statements that create the tables. */
   readonly setup: readonly string[];
   readonly sql: string;
 }
 
 const ROOT = new URL('../../../../', import.meta.url);
 
-/** The table that a statement changes; null of a query, undefined of all other statements. */
+/** The table that a statement changes; null for a query, undefined for all other statements. */
 export function changedTable(sql: string): string | null | undefined {
   for (const node of treeOf(sql)?.nodes ?? []) {
     if (node.kind === 'Insert' || node.kind === 'Update' || node.kind === 'Delete') {
@@ -42,11 +42,11 @@ function treeOf(sql: string): Tree | null {
 
 const FROM_NONE = 'DROP ALL TABLES';
 
-/** Answers that are others each time, and statements that change what they read. */
+/** Volatile results, and statements that change what they read. */
 const IS_VOLATILE =
   /\b(rnd_|now\(|systimestamp|sysdate|current_|clock_|random|uuid_generate|nextval|\$today)/i;
 
-/** Every statement that a sweep takes. */
+/** All statements of a sweep. */
 export async function statementsToSweep(): Promise<Swept[]> {
   const all = [
     ...recorded(),
@@ -63,7 +63,9 @@ export async function statementsToSweep(): Promise<Swept[]> {
   );
 }
 
-/** Those without a set-up read what is there; a change of it would be seen by the next ones. */
+/**
+ * Statements without a setup read shared tables; a change would affect the following statements.
+ */
 function recorded(): Swept[] {
   return sqlCases()
     .filter(({ members }) => !('error' in members))
@@ -93,7 +95,7 @@ async function functions(): Promise<Swept[]> {
   return listed.map(({ example }) => ({ source: 'functions', setup, sql: `SELECT ${example}` }));
 }
 
-/** What the pages of `docs` show as SQL, each page from its beginning. */
+/** SQL examples on the pages of `docs`, each page run from its start. */
 function pages(): Swept[] {
   const folder = new URL('docs/', ROOT);
   const names = readdirSync(folder).filter((name) => name.endsWith('.md'));
@@ -101,7 +103,7 @@ function pages(): Swept[] {
     const page = readFileSync(new URL(name, folder), 'utf8');
     const blocks = [...page.matchAll(/^```sql\n([^]*?)^```/gm)];
     const statements = blocks.flatMap(([, block = '']) => split(block));
-    // Views follow their base by themselves: what they answer may be another one a moment later.
+    // Views follow their base automatically, so their results may change a moment later.
     const views = statements.flatMap((sql) => {
       const [, view] = /^CREATE (?:LIVE |MATERIALIZED )VIEW (\w+)/.exec(sql) ?? [];
       return view === undefined ? [] : [new RegExp(`\\b${view}\\b`)];
@@ -116,7 +118,7 @@ function pages(): Swept[] {
   });
 }
 
-/** Statements with semicolons between them. */
+/** Splits statements at semicolons. */
 function split(text: string): string[] {
   const { kinds, starts, ends } = scan(text);
   const marks = [...kinds.keys()].filter(
@@ -133,7 +135,7 @@ const METRICS = ['user', 'system', 'idle', 'nice', 'iowait', 'irq', 'softirq', '
 const COLUMNS = [...METRICS, 'guest_nice'].map((metric) => `usage_${metric}`);
 const TAGS = ['region', 'datacenter', 'rack', 'os', 'arch', 'team', 'service'];
 
-/** Tables of the benchmark's shapes, of few rows. */
+/** Tables with the schemas of the benchmark and few rows. */
 function benchmarkTables(prepared: readonly string[]): string[] {
   const usage = COLUMNS.map((column, at) => `(x * ${7 + at}) % 101 ${column}`);
   const tags = TAGS.map((tag, at) => `cast('${tag}_' || (x % ${2 + at}) as symbol) ${tag}`);
@@ -159,7 +161,7 @@ function benchmarkTables(prepared: readonly string[]): string[] {
   ];
 }
 
-/** Values of the benchmark's names, as `params()` in `bench.py` makes them. */
+/** Values of the benchmark's parameters, as in `params()` of `bench.py`. */
 const VALUES: Readonly<Record<string, string>> = {
   d0: '2024-01-02T00:00:00.000000Z',
   d1: '2024-01-03T00:00:00.000000Z',

@@ -1,34 +1,34 @@
 /**
- * The literals of a statement that may be parameters, and the forms in which drivers send their
- * values: undeclared with its text, declared with its text, declared in binary.
+ * Literals of a statement that may become parameters, and the forms in which drivers send values:
+ * undeclared as text, declared as text, declared in binary.
  */
 import type { Node, NodeId, Tree } from '../../../ts/sql/index.js';
 
-/** Numbers of PostgreSQL's types, and those of their arrays. */
+/** PostgreSQL type OIDs, and those of their arrays. */
 const TYPES = { bool: 16, int8: 20, int4: 23, text: 25, float8: 701, varchar: 1043 } as const;
 const ARRAYS = { int4: 1007, text: 1009, int8: 1016, float8: 1022 } as const;
 
-/** All forms that a value may have, and those that every statement is sent in at once. */
+/** All forms of a value, and the forms that every statement is sent in. */
 export const FAMILIES = ['undeclared', 'declared', 'binary'] as const;
 type Family = (typeof FAMILIES)[number];
 
 export interface Form {
   readonly name: string;
   readonly family: Family;
-  /** 0 is undeclared. */
+  /** 0 when undeclared. */
   readonly type: number;
   readonly isBinary: boolean;
   readonly value: Buffer;
 }
 
-/** A place in a text and what may stand there instead. */
+/** A position in the SQL text and its possible replacements. */
 export interface Place {
   readonly start: number;
   readonly end: number;
   readonly forms: readonly Form[];
 }
 
-/** A list of literals, and what the array of them is asked for by. */
+/** A list of literals, and the expressions that replace it with an array. */
 interface ListPlace extends Place {
   readonly instead: readonly string[];
 }
@@ -36,7 +36,7 @@ interface ListPlace extends Place {
 const NUMBER = /[+-]?[\d_]*\.?[\d_]+(?:e[+-]?\d+)?/iy;
 const TEXT = /'(?:[^']|'')*'/y;
 
-/** Single values, in the order of the text. */
+/** Single values in text order. */
 export function literalsOf(tree: Tree, sql: string): Place[] {
   const places = ordinals(tree);
   const found = tree.nodes.flatMap((node, id) => {
@@ -64,7 +64,7 @@ function formsOf(node: Node): readonly Form[] {
   }
 }
 
-/** Literals of VALUES, which are no nodes of their own. */
+/** Literals of VALUES, which are not separate nodes. */
 function cellsOf({ values }: Extract<Node, { kind: 'Insert' }>, sql: string): Place[] {
   if (values === null) {
     return [];
@@ -89,7 +89,7 @@ function cellsOf({ values }: Extract<Node, { kind: 'Insert' }>, sql: string): Pl
   });
 }
 
-/** Numbers that are places of the list, not values: `ORDER BY 1`, `GROUP BY 2`. */
+/** Numbers that are positions in the select list: `ORDER BY 1`, `GROUP BY 2`. */
 function ordinals(tree: Tree): ReadonlySet<NodeId> {
   const places = new Set<NodeId>();
   for (const node of tree.nodes) {
@@ -102,7 +102,7 @@ function ordinals(tree: Tree): ReadonlySet<NodeId> {
   return places;
 }
 
-/** Lists of IN whose items are literals of one kind. */
+/** IN lists whose items are literals of one kind. */
 export function listsOf(tree: Tree): ListPlace[] {
   return tree.nodes.flatMap((node, id) => {
     const span = tree.spans[id];
@@ -151,7 +151,7 @@ function arraysOf(
   const quoted = values.map((value) => `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`);
   const text = Buffer.from(`{${(element === 'text' ? quoted : values).join(',')}}`);
   const cells = values.map(binary).map((cell) => Buffer.concat([int4(cell.length), cell]));
-  // Dimensions, whether there are nulls, the type of elements, length and lower bound.
+  // Number of dimensions, null flag, element type, length and lower bound.
   const head = [1, 0, TYPES[element], values.length, 1].map(int4);
   const type = ARRAYS[element];
   const name = `${element}[]`;

@@ -1,14 +1,16 @@
-/** What an interval expression means: asked of a server by EXPLAIN, compared, written compactly. */
+/**
+ * The intervals of an interval expression: requested with EXPLAIN, compared, and written compactly.
+ */
 
-/** Half-open intervals in the unit of the column, or the message of a refusal. */
+/** Half-open intervals in the unit of the column, or the error message of a refusal. */
 export type TickAnswer =
   | { readonly intervals: readonly (readonly [lo: bigint, hi: bigint])[]; readonly now: bigint }
   | { readonly refused: string };
 
-/** Asks over HTTP; the body of the answer. */
+/** Runs SQL over HTTP and resolves to the response body. */
 export type Ask = (sql: string) => Promise<unknown>;
 
-/** EXPLAIN shows no more intervals than these. */
+/** Maximum number of intervals that EXPLAIN shows. */
 const SHOWN = 1_000;
 
 interface Body {
@@ -16,19 +18,19 @@ interface Body {
   readonly dataset?: readonly (readonly [string])[];
 }
 
-/** A quoted text of SQL. */
+/** A quoted SQL string. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A time as EXPLAIN writes it, in the unit that its digits say. */
+/** Parses a timestamp of EXPLAIN, in the unit that its digits imply. */
 function instantOf(text: string): bigint {
   const [, year = '', rest = '', fraction = ''] = /^(-?\d+)(-.*)\.(\d+)Z$/.exec(text) ?? [];
   const sign = year.startsWith('-') ? '-' : '+';
   const years = `${sign}${year.replace('-', '').padStart(6, '0')}`;
   const millis = Date.parse(`${year.length === 4 ? year : years}${rest}Z`);
   if (Number.isNaN(millis)) {
-    // `MIN`, and what the peer makes of dates out of its calendar.
+    // `MIN`, and QuestDB's value for dates outside of its calendar.
     return -(2n ** 63n);
   }
   return BigInt(millis / 1000) * 10n ** BigInt(fraction.length) + BigInt(fraction);
@@ -42,7 +44,7 @@ const ENTITIES: readonly (readonly [string, string])[] = [
   ['&amp;', '&'],
 ];
 
-/** The intervals of each scan of a plan, in its order; both ends of a pair belong to it. */
+/** Intervals of each scan of a plan, in order; the printed bounds are inclusive. */
 function scansOf(body: Body): (readonly [bigint, bigint])[][] {
   const lines = (body.dataset ?? []).map(([line]) =>
     ENTITIES.reduce((text, [entity, plain]) => text.replaceAll(entity, plain), line),
@@ -58,7 +60,7 @@ function scansOf(body: Body): (readonly [bigint, bigint])[][] {
   );
 }
 
-/** Sorted, those that touch joined, those without length left out. */
+/** Sorts intervals, merges adjacent ones and removes empty ones. */
 function merged(intervals: readonly (readonly [bigint, bigint])[]): (readonly [bigint, bigint])[] {
   const sorted = intervals
     .filter(([lo, hi]) => lo < hi)
@@ -76,8 +78,8 @@ function merged(intervals: readonly (readonly [bigint, bigint])[]): (readonly [b
 }
 
 /**
- * What a server reads from an expression over a table's designated timestamp. The same statement
- * asks for the time it is, so that a relative text has an exact meaning.
+ * Intervals that a server reads from an expression over the designated timestamp. The same
+ * statement also requests the current time, so that relative strings have an exact meaning.
  */
 export async function answerOf(ask: Ask, table: string, text: string): Promise<TickAnswer> {
   const scan = (tick: string): string => `SELECT * FROM ${table} WHERE ts IN ${quoted(tick)}`;
@@ -85,7 +87,7 @@ export async function answerOf(ask: Ask, table: string, text: string): Promise<T
   if (body.error !== undefined) {
     return { refused: body.error };
   }
-  // A scan that is known to find nothing is not in the plan.
+  // A scan known to be empty is not in the plan.
   const [clock, intervals = []] = scansOf(body);
   const now = clock?.[0]?.[0];
   if (now === undefined) {
@@ -109,7 +111,7 @@ export function agree(one: TickAnswer, other: TickAnswer): boolean {
   );
 }
 
-/** As a person reads it. */
+/** A readable form. */
 export function shown(answer: TickAnswer): string {
   if ('refused' in answer) {
     return `refused: ${answer.refused}`;

@@ -1,4 +1,4 @@
-/** Where an interval expression means something else here than to QuestDB, on purpose. */
+/** Intentional differences from QuestDB in the meaning of interval expressions. */
 import type { TickAnswer } from './answers.js';
 
 interface Compared {
@@ -9,7 +9,7 @@ interface Compared {
 }
 
 interface Difference {
-  /** As docs/dialect-differences.md describes it. */
+  /** Name of the section in docs/dialect-differences.md. */
   readonly name: string;
   readonly applies: (compared: Compared) => boolean;
 }
@@ -18,7 +18,7 @@ const refuses = (answer: TickAnswer): boolean => 'refused' in answer;
 
 const HOURS_2 = 2n * 3_600_000_000n;
 
-/** Whether no bound lies more than the hours of a change of clocks from the other's. */
+/** Whether corresponding bounds differ by no more than the shift of a clock change. */
 function isNear({ ours, peer }: Compared): boolean {
   if ('refused' in ours || 'refused' in peer) {
     return false;

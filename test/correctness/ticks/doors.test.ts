@@ -1,7 +1,8 @@
 /**
- * Every door to an interval text means the same rows: a literal, a parameter of no or of a text
- * type, in text and in binary, over either type, over the designated timestamp or another column.
- * What they mean was recorded beside a QuestDB (`npm run tick-differential`).
+ * Every entry point reads an interval string as the same rows: a literal, a parameter without type
+ * or of a string type, in text and in binary format, over both timestamp types, over the designated
+ * timestamp or another column. The expected intervals were recorded from QuestDB (`npm run
+ * tick-differential`).
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -12,12 +13,12 @@ import { quoted } from './answers.js';
 import { isRelative } from './expressions.js';
 import { type Flat, intervalsOf, readRecorded, type Recorded } from './recorded.js';
 
-/** EXPLAIN, which answered, shows no more intervals of a text. */
+/** Maximum number of intervals in the recorded EXPLAIN output. */
 const SHOWN = 1_000;
 const ROWS_PER_INSERT = 2_000;
 const BINDS_AT_ONCE = 50;
 const TEXT_OID = 25;
-/** Around today, for texts that depend on it. */
+/** Hours around today, for strings that depend on the date. */
 const HOURS = 24 * 40;
 
 const recorded = readRecorded();
@@ -27,10 +28,10 @@ const meaningOf = ({ peer, ours, why }: Recorded): Flat =>
 
 const isShort = (line: Recorded): boolean => (meaningOf(line)?.length ?? 0) < 2 * SHOWN;
 
-/** Whether a text says less than a microsecond, or has the length of a tick. */
+/** Whether a string has sub-microsecond digits or the length of one tick. */
 const isFine = (text: string): boolean => /\d+n|\.\d{7}|[Z +]|-\d\d:?\d\d$/.test(text);
 
-/** Instants beside every bound: a microsecond before it and at it, within and without. */
+/** Timestamps around every bound: a microsecond before it and at it, inside and outside. */
 function points(): readonly number[] {
   const near = recorded
     .filter((line) => !isRelative(line.text))
@@ -43,7 +44,7 @@ function points(): readonly number[] {
   return [...all].toSorted((a, b) => a - b);
 }
 
-/** How many of the sorted points are before a time. */
+/** Number of sorted points before a timestamp. */
 function before(sorted: readonly number[], time: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -57,7 +58,7 @@ function before(sorted: readonly number[], time: number): number {
   return low;
 }
 
-/** The count of rows that a text means; `null` for a refusal. */
+/** Number of rows that a string selects; `null` for a refusal. */
 function expected(sorted: readonly number[], line: Recorded): number | null {
   const meaning = meaningOf(line);
   if (meaning === null) {
@@ -108,7 +109,7 @@ const DOORS: readonly Door[] = [
   { table: 'probe_ns', oid: TEXT_OID, format: 0 },
 ];
 
-/** The counts of `ts IN $1` for these texts, `null` for a refusal. */
+/** Row counts of `ts IN $1` for these strings; `null` for a refusal. */
 async function bound(
   client: RawClient,
   { table, oid, format }: Door,
@@ -138,12 +139,12 @@ async function bound(
   return found;
 }
 
-/** No more than the first few, or a mistake everywhere is a report without end. */
+/** Reports only the first few problems, because a systematic error would fill the log. */
 function report(t: ExecutionContext, problems: readonly string[]): void {
   t.deepEqual(problems.slice(0, 10), [], `${problems.length} texts`);
 }
 
-test('every door to an interval text means the recorded times', async (t) => {
+test('every entry point reads an interval string as the recorded times', async (t) => {
   t.timeout(600_000);
   const server = await startTestServer({ set: ['pg.auth.method=cleartext'] });
   t.teardown(() => server.stop());
@@ -179,7 +180,7 @@ test('every door to an interval text means the recorded times', async (t) => {
     }
   }
   report(t, problems);
-  // What depends on the clock: the same at every door, at about the same time.
+  // Strings that depend on the clock: equal results over all entry points, at about the same time.
   const relative = recorded.filter((line) => isRelative(line.text)).map(({ text }) => text);
   const counts = async (): Promise<(number | null)[]> => {
     const all: (number | null)[] = [];

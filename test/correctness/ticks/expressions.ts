@@ -1,4 +1,4 @@
-/** Interval expressions by the documented grammar, and some a little beside it. */
+/** Interval expressions of the documented grammar, and some that slightly violate it. */
 import type { Random } from '../../torture/harness.js';
 
 const ZONES = [
@@ -21,7 +21,7 @@ const ZONES = [
   'PDT',
 ];
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun', 'Monday', 'friday', 'SUNDAY'];
-/** Days beside a change of clocks, the end of February, and of the year. */
+/** Days next to a clock change, the end of February, and the end of the year. */
 const EDGES = [
   '2024-02-28',
   '2024-02-29',
@@ -40,11 +40,11 @@ const two = (number: number): string => String(number).padStart(2, '0');
 
 interface Expression {
   readonly text: string;
-  /** Whether a character was added, lost or changed: then it is hardly one of the grammar. */
+  /** Whether a character was added, removed or changed, so that the grammar hardly applies. */
   readonly isSpoiled: boolean;
 }
 
-/** Makes one expression after the other. */
+/** Generates expressions one after another. */
 export class TickExpressions {
   readonly #random: Random;
 
@@ -110,7 +110,7 @@ export class TickExpressions {
     return Array.from({ length: count }, () => this.#random.between(0, 9)).join('');
   }
 
-  /** A time, some of its fields in brackets, or a list of times. */
+  /** A time with some fields in brackets, or a list of times. */
   #times(): string {
     const roll = this.#random.next();
     if (roll < 0.7) {
@@ -197,7 +197,7 @@ export class TickExpressions {
     return `${this.#year()}-W${week}${this.#maybe(0.6, day)}`;
   }
 
-  /** `@zone`, `#filter` and `;duration`, each or none. */
+  /** `@zone`, `#filter` and `;duration`, each optional. */
   #suffixes(): string {
     const zone = this.#maybe(0.3, () => `@${this.#random.pick(ZONES)}`);
     const filter = this.#maybe(0.3, () => `#${this.#filter()}`);
@@ -242,7 +242,7 @@ export class TickExpressions {
     return `${name}${this.#maybe(0.6, move)}`;
   }
 
-  /** Texts that depend on the clock. */
+  /** Expressions that depend on the clock. */
   #relative(): string {
     const range = (): string => `${this.#variable()}..${this.#variable()}`;
     const days = (): string =>
@@ -260,7 +260,7 @@ export class TickExpressions {
     ])();
   }
 
-  /** One character more, less, or another. */
+  /** Adds, removes or changes one character. */
   #spoiled(text: string): string {
     const at = this.#random.between(0, Math.max(0, text.length - 1));
     const other = this.#random.pick('[]@#;,.-+0T$9: Wxbd'.split(''));
@@ -272,7 +272,7 @@ export class TickExpressions {
   }
 }
 
-/** Whether what a text means depends on the time of day or on the day. */
+/** Whether the meaning depends on the current time or date. */
 export function isRelative(text: string): boolean {
   return text.includes('$');
 }

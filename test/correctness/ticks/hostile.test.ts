@@ -1,6 +1,6 @@
 /**
- * Interval texts that ask for more than there is room or time for: refused in a few words, or
- * answered, at every door; the server stays.
+ * Interval strings that exceed limits on memory or time: refused with a short message, or answered,
+ * over every entry point; the server survives.
  */
 import test from 'ava';
 
@@ -22,7 +22,7 @@ const SETUP: readonly string[] = [
   "INSERT INTO h VALUES ('2024-01-01', '2024-01-01'), ('2024-06-01', '2024-06-01')",
 ];
 
-/** Texts, and how the refusal begins, or how many of the two rows they mean. */
+/** Strings with the start of the error message, or the number of selected rows out of two. */
 const CASES: readonly (readonly [text: string, answer: string | number])[] = [
   [list('2024-01-01', 95_000), 1],
   [list('2024-01-[01..28]', 40_000), MANY],
@@ -66,7 +66,7 @@ function answerOf(messages: readonly ServerMessage[]): string | number {
     : Number(row.body.toString('utf8', 6));
 }
 
-test('texts that ask for too much are refused in a few words', async (t) => {
+test('strings that expand too far are refused with a short message', async (t) => {
   t.timeout(300_000);
   const server = await startTestServer({ set: ['pg.auth.method=cleartext'] });
   t.teardown(() => server.stop());
@@ -110,7 +110,7 @@ test('texts that ask for too much are refused in a few words', async (t) => {
   }
 });
 
-test('many intervals over another column than the designated timestamp are bounded', async (t) => {
+test('many intervals on a column other than the designated timestamp are bounded', async (t) => {
   const server = await startTestServer({ set: ['pg.auth.method=cleartext'] });
   t.teardown(() => server.stop());
   const client = await RawClient.login(Number(server.pg.split(':')[1]));

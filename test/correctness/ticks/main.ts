@@ -1,7 +1,7 @@
 /**
- * Interval expressions beside a QuestDB: what is accepted, and which times it means.
- *   npm run tick-differential -- --peer HTTP_PORT --expressions N --seed S
- * With `--record 1` the answers are written for the tests, which need no peer.
+ * Compares interval expressions with QuestDB: which are accepted, and their intervals.
+ *     npm run tick-differential -- --peer HTTP_PORT --expressions N --seed S
+ * With `--record 1` the answers are written to a file for the tests, which need no QuestDB.
  */
 import { writeFileSync } from 'node:fs';
 
@@ -18,7 +18,7 @@ const TABLES = [
   'CREATE TABLE ticks_ns (ts TIMESTAMP_NS, v INT) TIMESTAMP(ts) PARTITION BY YEAR',
 ];
 
-/** Numbers of an answer that is long. */
+/** Number of values from which an answer counts as long. */
 const LONG = 40;
 
 const harness = new Harness('tick-differential', ['peer', 'expressions', 'record', 'shown']);
@@ -53,7 +53,7 @@ function count(what: string): void {
   tally.set(what, (tally.get(what) ?? 0) + 1);
 }
 
-/** Compares over one type; the difference that is no decision, if there is one. */
+/** Compares over one timestamp type and returns an undecided difference, if any. */
 function judge(text: string, [own, other]: readonly [TickAnswer, TickAnswer]): string | undefined {
   if (agree(own, other)) {
     count('refused' in own ? 'both refuse' : 'equal');
@@ -76,11 +76,11 @@ for (const text of texts.keys()) {
   const [pair] = pairs;
   if (pair !== undefined && micros === undefined) {
     const line = recordOf(text, pair, texts.get(text) === true);
-    // A few of the long answers stand for all.
+    // Only a sample of the long answers is recorded.
     const numbers = [...(line.peer ?? []), ...(line.ours ?? [])];
     const isLong = numbers.length > LONG;
     if (!numbers.every(Number.isSafeInteger)) {
-      // The peer took it for a time out of its calendar.
+      // QuestDB read it as a time outside of its calendar.
     } else if (!isLong || harness.random.next() < 0.05) {
       recorded.push(line);
     }

@@ -1,4 +1,4 @@
-/** The recorded answers of a QuestDB, and how ours differ on purpose. */
+/** Recorded answers of QuestDB, and our intentional differences. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -12,18 +12,21 @@ export const RECORDED = join(
   'test/correctness/ticks/recorded.jsonl',
 );
 
-/** `null` for a refusal; else the first start, then lengths and gaps in turn, in microseconds. */
+/**
+ * `null` for a refusal; otherwise the first start, then alternating lengths and gaps, in
+ * microseconds.
+ */
 export type Flat = readonly number[] | null;
 
-/** One expression. */
+/** A recorded expression. */
 export interface Recorded {
   readonly text: string;
-  /** What the peer answered. */
+  /** QuestDB's answer. */
   readonly peer: Flat;
-  /** What is answered here, where it is something else on purpose, and the name of that purpose. */
+  /** Our answer and the name of the reason, if it differs intentionally. */
   readonly ours?: Flat;
   readonly why?: string;
-  /** When it was asked, for a text that depends on it. */
+  /** Recording time, for a string that depends on it. */
   readonly now?: number;
 }
 
@@ -34,7 +37,7 @@ function flat(answer: TickAnswer, shift: bigint): Flat {
   const numbers: number[] = [];
   let at = 0n;
   for (const bound of answer.intervals.flat()) {
-    // A time of our clock is written as one of the peer's.
+    // Converts a time of our clock to QuestDB's clock.
     const moved = bound % 60_000_000n === 0n ? bound : bound - shift;
     numbers.push(Number(moved - at));
     at = moved;
@@ -61,7 +64,7 @@ export function recordOf(
   return { ...line, ours: flat(ours, shift), why, ...timed };
 }
 
-/** The intervals of a line. */
+/** Intervals of a recorded line. */
 export function intervalsOf(numbers: readonly number[]): (readonly [lo: number, hi: number])[] {
   const bounds: number[] = [];
   let at = 0;

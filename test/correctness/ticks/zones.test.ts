@@ -1,6 +1,6 @@
 /**
- * Everything that takes a time zone knows the same names, with the same offsets, as a QuestDB had
- * them (`zones.json`: minutes in January and July 2025, or none), apart from what is decided.
+ * All functions with a time zone accept the same names with the same offsets as QuestDB
+ * (`zones.json`: minutes in January and July 2025, or null), except for decided differences.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,18 +16,18 @@ type Offsets = readonly [winter: number, summer: number] | null;
 const RECORDED = join(import.meta.dirname, '../../../..', 'test/correctness/ticks/zones.json');
 const NAMES = JSON.parse(readFileSync(RECORDED, 'utf8')) as Readonly<Record<string, Offsets>>;
 
-/** What is answered otherwise than there. */
+/** Intentional differences from QuestDB. */
 const DECIDED: Readonly<Record<string, Offsets>> = {
   ACDT: [630, 570],
   BST: [0, 60],
-  // Of several zones, or of none.
+  // Ambiguous or unknown abbreviations.
   ...Object.fromEntries(
     ['ACT', 'AMST', 'AMT', 'ART', 'EAST', 'ECT', 'GDT', 'IDT', 'IST', 'SDT', 'SST'].map((name) => [
       name,
       null,
     ]),
   ),
-  // The peer reads no sign behind them.
+  // QuestDB ignores the sign after these names.
   ...Object.fromEntries(
     Array.from({ length: 27 }, (_, index) => index - 14)
       .filter((hours) => hours !== 0)
@@ -35,7 +35,7 @@ const DECIDED: Readonly<Record<string, Offsets>> = {
   ),
   'GMT+1': [60, 60],
   'UTC-5': [-300, -300],
-  // Blanks around a name, as a parameter may have them.
+  // Spaces around a name, as parameters may have.
   ' Europe/Berlin': [60, 120],
   '+01:00:30': null,
   'GMT+': null,
@@ -51,16 +51,16 @@ const NOON = ['2025-01-15T12:00:00.000000Z', '2025-07-15T12:00:00.000000Z'] as c
 
 interface Door {
   readonly name: string;
-  /** A time from noon and a zone, both quoted: a statement, or an expression of constants. */
+  /** A statement, or an expression of constants, from a quoted noon timestamp and a quoted zone. */
   readonly sql: (noon: string, zone: string) => string;
-  /** How many minutes east of UTC it means. */
+  /** Minutes east of UTC implied by the result. */
   readonly minutes: (cell: string, noon: string) => number;
 }
 
 const between = (later: string, earlier: string): number =>
   (Date.parse(later) - Date.parse(earlier)) / 60_000;
 const DAY = 1_440;
-/** How far a local midnight is before one of UTC, as an offset of less than a day. */
+/** The offset, less than a day, from the distance between local midnight and UTC midnight. */
 const ofMidnight = (cell: string, noon: string): number => {
   const before = between(`${noon.slice(0, 10)}T00:00:00Z`, cell);
   return ((before % DAY) + DAY) % DAY;
@@ -117,7 +117,7 @@ const STATEMENTS: readonly Door[] = [
 
 type Cells = readonly (string | null)[];
 
-/** The first row; none where a zone is refused. */
+/** The first row; null when the zone is refused. */
 async function ask(server: TestServer, sql: string): Promise<Cells | null> {
   const reply = await execute(server.url, sql, {});
   const body = JSON.parse(reply.body.toString()) as {
@@ -130,12 +130,12 @@ async function ask(server: TestServer, sql: string): Promise<Cells | null> {
   return body.dataset?.[0] ?? null;
 }
 
-/** What every door makes of a zone, in the order of the doors. */
+/** Results of every entry point for a zone, in order. */
 async function cellsOf(server: TestServer, noon: string, zone: string): Promise<Cells> {
   const expressions = EXPRESSIONS.map(({ sql }) => sql(quoted(noon), quoted(zone)));
   const statements = STATEMENTS.map(({ sql }) => sql(quoted(noon), quoted(zone)));
   const all = await ask(server, `SELECT ${expressions.join(', ')}`);
-  // Where one is refused, each is asked by itself.
+  // When one is refused, each expression runs separately.
   const alone = all === null ? expressions.map((sql) => `SELECT ${sql}`) : [];
   const found: (string | null)[] = [...(all ?? [])];
   for (const sql of [...alone, ...statements]) {
@@ -160,13 +160,13 @@ async function start(): Promise<TestServer> {
   return server;
 }
 
-/** Whole minutes: some zones of the past had seconds, none has now. */
+/** Whole minutes: some historical zones had seconds, no current zone has. */
 function same(door: Door, found: number, minutes: number): boolean {
   const wanted = door.minutes === ofMidnight ? ((minutes % DAY) + DAY) % DAY : minutes;
   return found === wanted;
 }
 
-/** What is wrong about a name. */
+/** Problems of a zone name. */
 async function problemsOf(server: TestServer, name: string): Promise<string[]> {
   const offsets = expected(name);
   const problems: string[] = [];
@@ -190,7 +190,7 @@ async function problemsOf(server: TestServer, name: string): Promise<string[]> {
   return problems;
 }
 
-test('every door knows the same zones', async (t) => {
+test('every entry point knows the same time zones', async (t) => {
   t.timeout(300_000);
   const server = await start();
   t.teardown(() => server.stop());

@@ -1,11 +1,11 @@
 /**
- * Statements for every operator that a plan may have, by its name in EXPLAIN: over a table of any
- * shape, with what they have to give, and with a list of any length. A name that a plan has and
- * this table lacks fails `operators.test.ts`.
+ * Statements for every operator that a plan may contain, by its EXPLAIN name: over a table of any
+ * shape with the expected totals, and with a list of any length. `operators.test.ts` fails when a
+ * plan has a name that is missing here.
  */
 import { type Row, type Shape } from './shapes.js';
 
-/** Sums over all rows of an answer. */
+/** Sums over all rows of a result. */
 export interface Totals {
   readonly count: number;
   readonly v: number;
@@ -13,25 +13,25 @@ export interface Totals {
 }
 
 export interface Statement {
-  /** Rows with the columns `p`, which the statement carries with it, and `v`, a number. */
+  /** A query with the columns `p`, the payload, and `v`, a number. */
   readonly rows: string;
-  /** `p` is a number whatever the payload is. */
+  /** Whether `p` is a number for every payload. */
   readonly isPlain?: true;
-  /** What they have to sum up to; `null` where only the limits are looked at. */
+  /** Expected totals; `null` when only the limits are checked. */
   readonly totals: ((rows: readonly Row[]) => Totals) | null;
-  /** The rows have an order by themselves: `v` of the first one. */
+  /** Expected `v` of the first row, when the rows are ordered. */
   readonly first?: (rows: readonly Row[]) => number | null;
 }
 
 export interface Entry {
   readonly of: (shape: Shape) => readonly Statement[];
-  /** Shapes in which the operator does nothing, or its plan is another one. */
+  /** Shapes for which the operator does nothing or the plan does not contain it. */
   readonly without?: readonly string[];
-  /** A statement with a list of so many. */
+  /** A statement with a list of `count` terms. */
   readonly terms?: (count: number) => string;
 }
 
-/** A relation of one row, of which no plan knows how many it has. */
+/** A relation with one row, whose row count no plan knows. */
 const ONE_ROW = 'with recursive one (z) as (select 1 union select z + 1 from one where z < 1)';
 
 const total = (rows: readonly Row[], v: (row: Row) => number, times = 1): Totals => ({
@@ -61,7 +61,7 @@ function groupsOf<K>(rows: readonly Row[], keyOf: (row: Row) => K): Map<K, Row[]
   return groups;
 }
 
-/** One row for each group: its last payload, the number of its rows. */
+/** One row per group: its last payload and its number of rows. */
 function lastOf(keyOf: (row: Row) => number | string): (rows: readonly Row[]) => Totals {
   return (rows) => {
     const groups = [...groupsOf(rows, keyOf).values()];
@@ -70,7 +70,7 @@ function lastOf(keyOf: (row: Row) => number | string): (rows: readonly Row[]) =>
   };
 }
 
-/** Each row with the rows of the same number. */
+/** Pairs of rows with the same number. */
 function pairs(rows: readonly Row[]): Totals {
   const groups = [...groupsOf(rows, ({ n }) => n).values()].map((group) => ({
     ...asTheyAre(group),
@@ -84,7 +84,7 @@ function pairs(rows: readonly Row[]): Totals {
   };
 }
 
-/** Running sums in the order of the numbers. */
+/** Running sums in number order. */
 function running(rows: readonly Row[]): Totals {
   let sum = 0;
   const v = rows.reduce((all, { n }) => {
@@ -99,7 +99,7 @@ const BUCKET_MICROS = { s: 1_000_000, d: 86_400_000_000 } as const;
 const bucketsOf = (unit: keyof typeof BUCKET_MICROS): ((rows: readonly Row[]) => Totals) =>
   lastOf(({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS[unit]));
 
-/** Days from the first to the last, the payload of the previous one where there is none. */
+/** Days from the first to the last, missing ones with the payload of the previous day. */
 function filled(rows: readonly Row[]): Totals {
   const days = groupsOf(rows, ({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS.d));
   const [first, last] = [Math.min(...days.keys()), Math.max(...days.keys())];
@@ -114,19 +114,19 @@ function filled(rows: readonly Row[]): Totals {
 const list = (count: number, one: (at: number) => string, between = ', '): string =>
   Array.from({ length: count }, (_, at) => one(at)).join(between);
 
-/** The one statement of an entry. */
+/** An entry with a single statement. */
 const one =
   (rows: (shape: Shape) => string, totals: Statement['totals'], first?: Statement['first']) =>
   (shape: Shape): readonly Statement[] => [
     { rows: rows(shape), totals, ...(first === undefined ? {} : { first }) },
   ];
 
-/** The same, where `p` is a number. */
+/** The same with a number as `p`. */
 const plain =
   (rows: (shape: Shape) => string, totals: Statement['totals']) =>
   (shape: Shape): readonly Statement[] => [{ rows: rows(shape), isPlain: true, totals }];
 
-/** Too few rows for two partitions, of which a plan would have more than one. */
+/** Shapes with too few rows for a plan with several partitions. */
 const FEW = ['long_gap', 'long_array', 'long_text', 'no_rows'];
 const MANY = ['one_group', 'equal_keys', 'distinct_keys'];
 const SMALL = 'one_row_per_part';
@@ -299,14 +299,14 @@ const ORDER: Readonly<Record<string, Entry>> = {
         rows: `(select ${payload} p, n v from ${table} order by k, n limit 1000000000)`,
         totals: asTheyAre,
       },
-      // All rows are in one range of keys.
+      // All rows are in a single key range.
       {
         rows: `(select ${payload} p, n v from ${table} order by n * 0, n desc limit 1000000000)`,
         totals: asTheyAre,
       },
     ],
     terms: (n) => `select n from ${SMALL} order by ${list(n, (at) => `n + ${at}`)}`,
-    // Lists are sorted by another operator.
+    // A different operator sorts lists.
     without: ['long_array'],
   },
   TopRowsExec: {
@@ -343,7 +343,7 @@ const ORDER: Readonly<Record<string, Entry>> = {
           () => 1,
         ),
     ),
-    // So few rows are not spread.
+    // So few rows are not distributed.
     without: [...FEW, SMALL],
     terms: (n) => `select ${list(n, (at) => `n + ${at}`)}, count(distinct t) from one_group`,
   },
@@ -515,7 +515,7 @@ const WINDOWS: Readonly<Record<string, Entry>> = {
       },
     ],
     terms: (n) => `select rank() over (order by ${list(n, (at) => `n + ${at}`)}) from ${SMALL}`,
-    // Rows with lists are ranked by another operator.
+    // A different operator ranks rows with lists.
     without: ['long_array'],
   },
   BoundedWindowAggExec: {
@@ -639,7 +639,7 @@ const JOINS: Readonly<Record<string, Entry>> = {
         totals: none,
       },
     ],
-    // Arrays are copied for each pair.
+    // Arrays would be copied for each pair.
     without: ['long_array'],
   },
   SemiJoinExec: {
@@ -654,7 +654,7 @@ const JOINS: Readonly<Record<string, Entry>> = {
           (select 1 from ${table} y where y.t = x.t and y.n = x.n)`,
         totals: asTheyAre,
       },
-      // The keys of the filtered side are held where it is thought to be smaller.
+      // The keys of the filtered side are the build side when that is estimated to be smaller.
       ...(FEW.includes(table)
         ? []
         : [
@@ -664,7 +664,7 @@ const JOINS: Readonly<Record<string, Entry>> = {
               totals: asTheyAre,
             },
           ]),
-      // The rows around it are held.
+      // The outer rows are the build side.
       {
         rows: `select x.${payload} p, x.n v from (select * from ${table} limit 1) x
           where not exists (select 1 from ${table} y where y.t = '-' || x.t)`,

@@ -1,6 +1,6 @@
 /**
- * Asks a server for a sign of life again and again, from a thread of its own: the one that reads
- * long answers has no time for it.
+ * Pings a server repeatedly from a separate thread, because the thread that reads long responses is
+ * busy.
  */
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 
 import type { TestServer } from '../../golden/server.js';
 
-/** Clock ticks (10 ms) of a thread. */
+/** Clock ticks (10 ms) used by a thread. */
 function threadTicks(pid: number, thread: number | string): number {
   try {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
@@ -20,7 +20,7 @@ function threadTicks(pid: number, thread: number | string): number {
   }
 }
 
-/** The same of all threads that run statements. */
+/** Clock ticks used by all threads that run statements. */
 export function workTicks(pid = 0): number {
   const name = (thread: string): string => {
     try {
@@ -48,7 +48,7 @@ export class Pings {
     this.#worker = worker;
   }
 
-  /** Resolves when the first answer has come. */
+  /** Resolves after the first response. */
   static async start(server: TestServer): Promise<Pings> {
     const worker = new Worker(new URL(import.meta.url), {
       workerData: { url: server.url, pid: server.process.pid },
@@ -57,7 +57,10 @@ export class Pings {
     return new Pings(worker);
   }
 
-  /** The longest time without an answer. On a busy machine what JavaScript's thread did counts. */
+  /**
+   * The longest time without a response. On a busy machine the CPU time of the JavaScript thread
+   * counts.
+   */
   async end(): Promise<number> {
     const longest = once(this.#worker, 'message') as Promise<[number]>;
     this.#worker.postMessage('end');

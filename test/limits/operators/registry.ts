@@ -1,4 +1,4 @@
-/** Names of all operators: those that the sources have, those that plans show. */
+/** Names of all operators, in the source code and in plans. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -24,7 +24,7 @@ function sources(): readonly Source[] {
     });
 }
 
-/** Names in EXPLAIN that our sources state, and files with an operator that states none. */
+/** EXPLAIN names declared in our source code, and files with an operator that declares none. */
 export function namesInSources(): {
   readonly names: readonly string[];
   readonly without: readonly string[];
@@ -41,7 +41,9 @@ export function namesInSources(): {
   return { names: [...names].sort(), without };
 }
 
-/** Implementations of DataFusion's own trait: each new one is an operator that joins by no list. */
+/**
+ * Direct implementations of DataFusion's trait: each new one is an operator that no list contains.
+ */
 export function planNodes(): readonly string[] {
   return sources()
     .flatMap(({ code }) => [...code.matchAll(/\bimpl ExecutionPlan for (\w+)/g)])
@@ -49,7 +51,7 @@ export function planNodes(): readonly string[] {
     .sort();
 }
 
-/** Operators in the lines of EXPLAIN. */
+/** Operators in EXPLAIN output. */
 export function operatorsIn(lines: readonly (readonly unknown[])[]): readonly string[] {
   return lines
     .flat()
@@ -59,7 +61,7 @@ export function operatorsIn(lines: readonly (readonly unknown[])[]): readonly st
 
 const IS_QUERY = /^\s*(?:\(|select|with|declare|t\b|r\b)/i;
 
-/** Operators in the plans of all queries of the grammar's table. */
+/** Operators in the plans of all queries of the grammar table. */
 export async function namesInPlans(server: TestServer): Promise<readonly string[]> {
   await setUp(server.url);
   const names = new Set<string>();

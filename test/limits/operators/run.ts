@@ -1,8 +1,8 @@
 /**
- * Runs the statements of `entries.ts` over the shapes of `shapes.ts`, with little and with usual
- * memory, with and without a time limit, with LIMIT 0, LIMIT 1 and without. Each is right, or
- * refused by an error that names a limit; it ends with its time, within the memory of the process,
- * and others are answered meanwhile.
+ * Runs the statements of `entries.ts` over the shapes of `shapes.ts`: with little and with usual
+ * memory, with and without a time limit, with LIMIT 0, LIMIT 1 and without. Each must be correct,
+ * or refused by an error that names a limit. It must stop at its time limit and stay within the
+ * process memory, while other clients are answered.
  */
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,12 +17,12 @@ import { makeTables, type Shape, shapesOf, sizeOf } from './shapes.js';
 export type Pool = 'small' | 'usual';
 type Limit = '0' | '1' | 'all' | 'terms';
 
-/** One run of one statement. */
+/** One run of a statement. */
 export interface Case {
   readonly operator: string;
   readonly shape: Shape;
   readonly statement: Statement;
-  /** Milliseconds; `null` for the server's own limit. */
+  /** Time limit in milliseconds; `null` for the server's default. */
   readonly timeoutMs: number | null;
   readonly limit: Limit;
 }
@@ -32,10 +32,10 @@ export interface Outcome {
   readonly answer: string;
   readonly isAnswered: boolean;
   readonly wallMs: number;
-  /** Processor time that the server took after the time limit. */
+  /** Processor milliseconds used by the server after the time limit. */
   readonly lateMs: number;
   readonly peakMebibytes: number;
-  /** What is wrong; `undefined` for nothing. */
+  /** The problem; `undefined` if there is none. */
   readonly problem: string | undefined;
 }
 
@@ -46,23 +46,23 @@ const POOLS: Readonly<Record<Pool, readonly string[]>> = {
   usual: ['query.memory.pool=512M', 'query.memory.limit=384M'],
 };
 const TIMEOUT_MS = 200;
-/** The processor time in which a statement has to stop after its time limit. */
+/** Maximum processor milliseconds of a statement after its time limit. */
 const STOP_MS = 100;
-/** The processor time in which others have to be answered. */
+/** Maximum processor milliseconds until other clients are answered. */
 const PING_MS = 50;
-/** The same while a text of 100,000 terms is read, as in `../sweep.ts`. */
+/** The same while a statement of 100,000 terms is parsed, as in `../sweep.ts`. */
 const READING_MS = 1_000;
-/** So often a case is run whose times are too long. */
+/** Attempts of a case whose times are too long. */
 const MAX_TRIES = 3;
-/** What making a table may take. */
+/** Maximum milliseconds to create a table. */
 const PREPARING_MS = 120_000;
-/** Clock ticks are so long: a time may seem to be longer by one. */
+/** Length of a clock tick; a measured time may be one tick too long. */
 const TICK_MS = 10;
-/** How long after its time a statement is waited for. */
+/** Milliseconds after the time limit until a statement is abandoned. */
 const GIVEN_UP_MS = 30_000;
 const SHOWN = 240;
 
-/** The limits that an error may name. */
+/** Limits that an error may name. */
 const NAMED = new RegExp(
   [
     'out of memory for queries',
@@ -74,7 +74,7 @@ const NAMED = new RegExp(
   ].join('|'),
 );
 
-/** Tables of all shapes in a folder of their own; a server for each size of memory. */
+/** Tables of all shapes in a separate folder, with a server for each memory size. */
 export class Ground {
   readonly shapes: readonly Shape[];
   readonly #queryTimeoutMs: number;
@@ -99,7 +99,7 @@ export class Ground {
     return this.#server;
   }
 
-  /** Goes on with so much memory for queries, over the same tables. */
+  /** Restarts with a different memory size for queries, over the same tables. */
   async use(pool: Pool): Promise<void> {
     const { root } = this.#server;
     this.#server.process.kill('SIGTERM');
@@ -127,7 +127,7 @@ function settings(pool: Pool, queryTimeoutMs: number): readonly string[] {
   ];
 }
 
-/** Every case of the operators, apart from the size of memory. */
+/** All cases of the operators, independent of the memory size. */
 export function casesOf(
   shapes: readonly Shape[],
   terms: number,
@@ -171,7 +171,7 @@ function termsOf(
   });
 }
 
-/** The text that is sent. Rows with an order of their own are read as they come. */
+/** The SQL text to send. Ordered rows are read in order. */
 export function textOf({
   statement,
   shape,
@@ -190,18 +190,18 @@ export function textOf({
     : `select v, ${size} s from (${rows})`;
 }
 
-/** What is judged of an answer. */
+/** The judged part of a response. */
 interface Answer {
   readonly status: number;
   readonly error: string | undefined;
   readonly rows: readonly (readonly unknown[])[];
-  /** Whether the reader left before the end. */
+  /** Whether the reader disconnected before the end. */
   readonly isLeft?: true;
 }
 
 /**
- * Runs one case and judges it. What took too long is run again: on a busy machine a single time
- * says little. Never rejects.
+ * Runs one case and judges it. Repeats it when a time limit was exceeded, because a single time is
+ * unreliable on a busy machine. Never rejects.
  */
 export async function run(server: TestServer, one: Case): Promise<Outcome> {
   for (let tries = 1; ; tries += 1) {
@@ -257,10 +257,10 @@ function shown({ status, error, rows }: Answer): string {
   return `${status} ${text.replaceAll(/\s+/g, ' ').slice(0, SHOWN)}`;
 }
 
-/** What is wrong with an answer. */
+/** The problem of a response. */
 function wrong(one: Case, { status, error, rows, isLeft }: Answer): string | undefined {
   if (isLeft === true) {
-    // Rows without end alone are left; of all others it is known how many there are.
+    // Only endless rows are abandoned; all other results have a known number of rows.
     const isEndless = one.limit === 'all' && one.statement.totals === null;
     return isEndless ? undefined : 'more rows than it has';
   }
@@ -327,7 +327,7 @@ async function asked(server: TestServer, query: string, timeoutMs: number | null
     const response = await fetch(`${server.url}/exec`, {
       method: 'POST',
       body: new URLSearchParams({ query }),
-      // A decoder loses what it holds when the connection ends.
+      // A decompressor loses its buffer when the connection ends.
       headers: {
         'Accept-Encoding': 'identity',
         ...(timeoutMs === null ? {} : { 'Statement-Timeout': String(timeoutMs) }),
@@ -338,7 +338,7 @@ async function asked(server: TestServer, query: string, timeoutMs: number | null
     if (isLeft) {
       return { status: response.status, error: undefined, rows: [], isLeft: true };
     }
-    // Rows that broke off end with the reason.
+    // Aborted rows end with the error.
     const reason = isWhole ? null : /"error":("(?:[^"\\]|\\.)*"),"position":\d+\}$/.exec(text);
     const answer = JSON.parse(reason === null ? text : `{"error":${reason[1] ?? ''}}`) as {
       dataset?: unknown[][];
@@ -350,17 +350,17 @@ async function asked(server: TestServer, query: string, timeoutMs: number | null
   }
 }
 
-/** More of an answer is not read: rows without end would not fit into one text. */
+/** Maximum bytes read from a response, because endless rows would not fit into a string. */
 const MAX_READ_BYTES = 256 * 1024 * 1024;
 
 interface Read {
   readonly text: string;
   readonly isWhole: boolean;
-  /** Whether the reader has left before the end. */
+  /** Whether the reader disconnected before the end. */
   readonly isLeft: boolean;
 }
 
-/** What of a body has come, and whether that is all. */
+/** The received part of a body, and whether it is complete. */
 async function textIn(response: Response): Promise<Read> {
   const chunks: Uint8Array[] = [];
   let [bytes, isWhole] = [0, true];
@@ -379,7 +379,7 @@ async function textIn(response: Response): Promise<Read> {
   return { text: Buffer.concat(chunks).toString(), isWhole, isLeft: false };
 }
 
-/** The processor time that a server takes for a statement after its time limit. */
+/** Measures the processor time that a server spends on a statement after its time limit. */
 class Timer {
   readonly #server: TestServer;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -396,7 +396,7 @@ class Timer {
     }
   }
 
-  /** The answer has come; what is late by the clock is looked at. */
+  /** Called with the response; measures only when it is late by wall-clock time. */
   end(wallMs: number): number {
     clearTimeout(this.#timer);
     const isLate = this.#ticks !== undefined && wallMs > this.#timeoutMs + STOP_MS;

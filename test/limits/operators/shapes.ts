@@ -1,6 +1,6 @@
 /**
- * Tables of hostile shapes, all with the same columns, and what is known of their rows: `ts`, a
- * symbol `k`, a number `n`, a text `t`, an array `a`.
+ * Tables of adversarial shapes with identical columns, and their known rows: `ts`, a symbol `k`, a
+ * number `n`, a string `t`, an array `a`.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,43 +8,43 @@ import { join } from 'node:path';
 import type { TestServer } from '../../golden/server.js';
 import { rowsOf } from '../client.js';
 
-/** A row as far as answers depend on it. */
+/** The properties of a row that results depend on. */
 export interface Row {
   readonly tsMicros: number;
   readonly k: string;
   readonly n: number;
-  /** Of the payload: the number itself, the length of the text or of the array. */
+  /** Size of the payload: the number itself, or the length of the string or array. */
   readonly size: number;
 }
 
 export interface Shape {
   readonly name: string;
   readonly table: string;
-  /** The column that statements carry with them, and an expression for its size. */
+  /** Column that statements carry as payload. */
   readonly payload: 'n' | 't' | 'a';
   readonly rows: readonly Row[];
-  /** The rows of the table in SQL. */
+  /** SQL for the rows of the table. */
   readonly source: string;
   readonly partitionBy: 'DAY' | 'YEAR';
 }
 
 const PIECES = 64;
 const PIECE = 1_048_576;
-/** One text of 64 MiB, out of a column `s`. */
+/** A 64 MiB string, built from a column `s`. */
 const LONG_TEXT = `concat(${Array.from({ length: PIECES }, () => 's').join(', ')})`;
 const PIECE_SOURCE = `(select rpad('x' || x, ${PIECE}, 'xy ') s from long_sequence(1))`;
 const LONG_TEXT_LENGTH = PIECES * PIECE;
 const LONG_ARRAY = 5_000_000;
 const DAY_MICROS = 86_400_000_000;
 const FAR = '2200-01-01T00:00:00.000000Z';
-/** Rows that lie each in a partition of its own. */
+/** Number of rows that are each in a separate partition. */
 const PARTS = 1_000;
 
 function times<T>(count: number, make: (n: number) => T): readonly T[] {
   return Array.from({ length: count }, (_, at) => make(at + 1));
 }
 
-/** What the size of a payload is in SQL. */
+/** SQL for the size of a payload. */
 export function sizeOf({ payload }: Shape, column: string): string {
   return { n: column, t: `length(${column})`, a: `array_count(${column})` }[payload];
 }
@@ -61,7 +61,7 @@ function numbered(name: string, shape: Omit<Partial<Shape>, 'name'>): Shape {
   };
 }
 
-/** The shapes; those of many rows have `count` of them. */
+/** All shapes; those with many rows have `count` of them. */
 export function shapesOf(count: number): readonly Shape[] {
   const sequence = (columns: string, of = count): string =>
     `select ${columns}, array[x::double] a from long_sequence(${of})`;
@@ -109,7 +109,7 @@ export function shapesOf(count: number): readonly Shape[] {
   ];
 }
 
-/** Makes their tables, and of each a Parquet file, and a CSV file of its numbers. */
+/** Creates the tables, a Parquet file of each, and a CSV file of its numbers. */
 export async function makeTables(server: TestServer, shapes: readonly Shape[]): Promise<void> {
   await mkdir(join(server.root, 'import'), { recursive: true });
   for (const { table, source, partitionBy } of shapes) {

@@ -1,4 +1,4 @@
-/** No clause is read and ignored: without it the answer or the error changes. */
+/** No clause is parsed and ignored: removing it changes the answer or the error. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../../golden/server.js';
@@ -19,6 +19,6 @@ test('each clause of the chosen statements changes the answer', async (t) => {
   t.deepEqual(await unchanged(server, STATEMENTS), []);
 });
 
-test('FILTER changes what every aggregate gives over every frame', async (t) => {
+test('FILTER changes the result of every aggregate over every frame', async (t) => {
   t.deepEqual(await unchanged(server, FILTERED, /^Call\.filter$/), []);
 });

@@ -1,17 +1,17 @@
-/** Statements beside themselves with one clause less. */
+/** Compares statements with variants that lack one clause. */
 import type { TestServer } from '../../golden/server.js';
 import { exec } from '../../scenario/statements.js';
 import { removals } from './removals.js';
 
 const QUERY = /^\s*(?:\(|select|with|declare|values)/i;
 
-/** What a client sees of a statement. */
+/** The response of a statement as a client sees it. */
 async function answer(server: TestServer, text: string): Promise<string> {
   const { columns, dataset, error } = await exec(server, text);
   return JSON.stringify(error ?? [columns, dataset]);
 }
 
-/** Clauses without which the answer is the same. */
+/** Clauses whose removal does not change the answer. */
 export async function unchanged(
   server: TestServer,
   texts: readonly string[],
@@ -36,10 +36,10 @@ export async function unchanged(
   return found;
 }
 
-/** By name, at a place: as good as bound. */
+/** A refusal by name with a position counts as handled. */
 const REFUSED = / (?:is|are) not supported(?:$| )/;
 
-/** Clauses without which the bound plan is the same. */
+/** Clauses whose removal does not change the bound plan. */
 export async function unchangedPlans(
   server: TestServer,
   texts: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * The larger tier: `npm run clauses` prints every clause of the grammar table without which the
- * bound plan is the same. Most are right (an alias that nothing reads, a condition on time, which
- * is a range of the scan); a clause that is dropped is among them.
+ * The larger tier: `npm run clauses` prints every clause of the grammar table whose removal does
+ * not change the bound plan. Most are legitimate (an unused alias, a time condition that becomes a
+ * scan range); an ignored clause would be among them.
  */
 import { startTestServer } from '../../golden/server.js';
 import { ITEMS } from '../grammar/index.js';

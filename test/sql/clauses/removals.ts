@@ -1,14 +1,14 @@
 /**
- * Statements with one clause less: each optional field of the tree, each item of a list and each
- * flag is taken out in turn. Which fields there are comes from the generated types, so that a new
- * one is tried as soon as it exists.
+ * Variants of a statement with one clause removed: each optional field of the tree, each list item
+ * and each flag in turn. The fields come from the generated types, so that new ones are included
+ * automatically.
  */
 import { readFileSync } from 'node:fs';
 
 import { parse, print, type Tree } from '../../../ts/sql/index.js';
 
 interface Removal {
-  /** The field, as `SelectNode.filter`: the kind of its node, and its name. */
+  /** The field as node kind and name: `SelectNode.filter`. */
   readonly field: string;
   /** The statement without it. */
   readonly text: string;
@@ -26,7 +26,7 @@ const OPTIONAL = fields(/(\w+): [^;{}]*\| null/g);
 const LISTS = fields(/(\w+): Array</g);
 const FLAGS = fields(/(\w+): boolean/g);
 
-/** They say how something is written, not what is asked. */
+/** Fields that describe spelling and not meaning. */
 const SPELLING = new Set([
   'quoted',
   'double_colon',
@@ -39,7 +39,7 @@ const SPELLING = new Set([
 
 type Path = readonly (string | number)[];
 
-/** The statement without each of its clauses; without those that the text cannot leave out. */
+/** The statement without each of its clauses, except those that the syntax requires. */
 export function removals(text: string): readonly Removal[] {
   const tree = parse(text);
   const whole = print(tree);
@@ -103,7 +103,7 @@ function set(tree: Tree, path: Path, value: unknown): void {
   at[path.at(-1) ?? ''] = structuredClone(value);
 }
 
-/** The text of a tree; null where none has this tree. */
+/** SQL of a tree; null when no SQL has this tree. */
 function printed(tree: Tree): string | null {
   try {
     const text = print(tree);

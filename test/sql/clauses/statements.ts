@@ -1,6 +1,6 @@
 /**
- * Statements whose every clause changes the answer: rows are chosen so. `c` is sampled by time, `v`
- * has ties, nulls and arrays.
+ * Statements in which every clause changes the answer, with rows chosen accordingly. `c` is sampled
+ * by time, `v` has ties, nulls and arrays.
  */
 export const TABLES: readonly string[] = [
   'CREATE TABLE c (ts TIMESTAMP, k SYMBOL, x INT, y DOUBLE) TIMESTAMP(ts) PARTITION BY DAY',

@@ -1,4 +1,4 @@
-/** docs/functions.md: every function, with an example and what it gave. */
+/** docs/functions.md: every function, with an example and its result. */
 import { type ListedFunction, listFunctions } from './list.js';
 
 const TITLES: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ number becomes a wider one; \`DOUBLE[…]\` is an array of any dimensions. Rando
 their values when \`long_sequence(rows, seed, seed)\` gives seeds.
 `;
 
-/** The document, before prettier lays out its tables. */
+/** The document before prettier aligns its tables. */
 export async function functionsDocument(): Promise<string> {
   const functions = await listFunctions();
   const families = new Set(functions.map(({ family }) => family));

@@ -1,4 +1,4 @@
-/** What `functions()` lists, and what each function's example gives on a server of our own. */
+/** The functions listed by `functions()`, with the results of their examples on our server. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -11,9 +11,9 @@ export interface ListedFunction {
   readonly kind: string;
   readonly signatures: readonly string[];
   readonly description: string;
-  /** What follows SELECT. */
+  /** The expression after SELECT. */
   readonly example: string;
-  /** Cells of the example's answer, row by row. */
+  /** Cells of the example's result, row by row. */
   readonly result: string;
 }
 
@@ -27,7 +27,7 @@ const DEMO = [
   `INSERT INTO demo VALUES ('2026-11-21T10:00:00', 'a', 1.5), ('2026-11-21T11:00:00', 'b', 2.5)`,
 ];
 
-/** Every function, its example run. */
+/** Every function, with its example executed. */
 export async function listFunctions(): Promise<readonly ListedFunction[]> {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {

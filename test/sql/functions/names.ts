@@ -34,7 +34,7 @@ export const PEER_NAMES: readonly string[] = `
   .trim()
   .split(/\s+/);
 
-/** What has a form of its own, or is read without parentheses: a statement that runs. */
+/** Functions with special syntax or without parentheses, each with a statement that runs. */
 export const PEER_FORMS: Readonly<Record<string, string>> = {
   case: 'SELECT CASE WHEN x = 1 THEN 2 END FROM long_sequence(1)',
   '~': "SELECT 'abc' ~ 'b'",
@@ -48,7 +48,7 @@ export const PEER_FORMS: Readonly<Record<string, string>> = {
   'information_schema.tables': 'SELECT * FROM information_schema.tables',
 };
 
-/** What is not there, and why. */
+/** Missing functions, with the reason. */
 export const PEER_ABSENT: Readonly<Record<string, string>> = {
   all_permissions: 'access control',
   backup_instance_name: 'backup to object stores',

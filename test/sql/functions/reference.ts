@@ -1,6 +1,6 @@
 /**
- * Functions written once more, plainly: row by row, on values as JavaScript has them. LONG is a
- * bigint; null is null; what is not finite is null.
+ * Simple implementations of functions: row by row, on JavaScript values. LONG is a bigint; null is
+ * null; non-finite values are null.
  */
 export type Cell = number | bigint | string | boolean | null;
 
@@ -23,7 +23,7 @@ export function double(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** `f` of values of which none is null. */
+/** `f`, or null if any argument is null. */
 export function strict<A, B, R>(
   f: (a: A, b: B) => R | null,
 ): (a: A | null, b: B | null) => R | null {
@@ -33,7 +33,7 @@ export function strict<A, B, R>(
 const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
 const mean = (values: readonly number[]): number => sum(values) / values.length;
 
-/** The sum of the differences to the mean, to a power. */
+/** Sum of the differences from the mean, raised to a power. */
 function moment(values: readonly number[], power: number): number {
   const middle = mean(values);
   return sum(values.map((value) => (value - middle) ** power));
@@ -58,7 +58,7 @@ const enough =
   (values) =>
     values.length < least ? null : double(f(values));
 
-/** Aggregates of the numbers that are not null. */
+/** Aggregates of the non-null numbers. */
 export const OF_NUMBERS: Readonly<Record<string, OfNumbers>> = {
   'count(#)': (values) => values.length,
   'sum(#)': enough(1, sum),
@@ -87,7 +87,7 @@ function coMoment(pairs: readonly (readonly [number, number])[]): number {
   return sum(pairs.map(([y, x]) => (y - left) * (x - right)));
 }
 
-/** Aggregates of the pairs (y, x) of which neither is null. */
+/** Aggregates of the pairs (y, x) without nulls. */
 export const OF_PAIRS: Readonly<Record<string, OfPairs>> = {
   'covar_pop(#, @)': (pairs) => (pairs.length < 1 ? null : coMoment(pairs) / pairs.length),
   'covar_samp(#, @)': (pairs) => (pairs.length < 2 ? null : coMoment(pairs) / (pairs.length - 1)),

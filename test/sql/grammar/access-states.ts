@@ -1,14 +1,17 @@
-/** Items about users and rights: run by the administrator over the wire, where sessions last. */
+/**
+ * Items about users and rights, run by the administrator over the wire protocol, whose sessions
+ * persist.
+ */
 
 import { rows, run, ADMIN } from '../../access/harness.js';
 import type { TestServer } from '../../golden/server.js';
 import type { Item } from './index.js';
 import { pgClient } from '../../pg-client.js';
 
-/** The placeholder in statements of the token shown last. */
+/** Placeholder for the most recently shown token. */
 const TOKEN = 'tdm_1';
 
-/** What is wrong with an item, `null` when it runs. Finds `tables`, and no users. */
+/** The problem of an item; `null` when it runs. Starts with `tables` and no users. */
 export async function runAccessItem(
   server: TestServer,
   tables: readonly string[],

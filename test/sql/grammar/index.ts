@@ -1,4 +1,4 @@
-/** Every numbered item of the language, with statements that show it. */
+/** Every numbered item of the language, with example statements. */
 import type { Item, Section } from './item.js';
 import { LANGUAGE } from './language.js';
 import { QUERIES } from './queries.js';

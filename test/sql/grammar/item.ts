@@ -1,28 +1,28 @@
-/** The shape of the grammar table: numbered items with statements that show them. */
+/** The types of the grammar table: numbered items with example statements. */
 
-/** What becomes of an item. */
+/** State of an item. */
 type Kind =
-  /** Parses, is printed back, and runs. */
+  /** Parses, prints back, and runs. */
   | 'works'
-  /** Accepted; has no effect here, because it tunes something this database does not have. */
+  /** Accepted without effect, because it tunes a feature that this database does not have. */
   | 'no effect'
-  /** Parses and is printed back; running it belongs to a chapter of its own. */
+  /** Parses and prints back; its execution is covered in a separate chapter. */
   | 'elsewhere'
-  /** Refused on purpose, with an error that names the place. */
+  /** Refused on purpose, with an error that has a position. */
   | 'refused'
-  /** A rule about results, limits or files rather than a form of text. */
+  /** A rule about results, limits or files, without syntax. */
   | 'rule';
 
 export interface Item {
-  /** `section.number`. */
+  /** Number as `section.number`. */
   readonly id: string;
   readonly title: string;
   readonly kind: Kind;
-  /** Run in order; with `refused` the last one must fail, the others must not. */
+  /** Statements in order; with `refused` only the last one must fail. */
   readonly statements: readonly string[];
-  /** `elsewhere`: the chapter. `rule`: what holds it true. */
+  /** For `elsewhere` the chapter, for `rule` the test that verifies it. */
   readonly remark: string;
-  /** Needs a server with users and grants. */
+  /** Whether it needs a server with users and grants. */
   readonly hasUsers?: true;
 }
 
@@ -42,7 +42,7 @@ export const works = entry('works');
 export const noEffect = entry('no effect');
 export const refused = entry('refused');
 
-/** Runs where there are users and grants. */
+/** An item that runs on a server with users and grants. */
 export function worksWithUsers(title: string, ...statements: string[]): Entry {
   return { ...works(title, ...statements), hasUsers: true };
 }

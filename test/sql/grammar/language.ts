@@ -1,4 +1,4 @@
-/** Sections 1 to 6: words, types, operators, conversions, queries, time intervals. */
+/** Sections 1 to 6: keywords, types, operators, conversions, queries, time intervals. */
 import { refused, rule, section, works } from './item.js';
 
 const STORAGE = 'storage tests';

@@ -1,9 +1,9 @@
 /**
  * node build/test/sql/grammar/main.js [--update] [ID …]
  *
- * Runs the statements of the grammar table against a server and says which items do not run.
- * `--update` takes items that run now off `pending.json`; `npm run generate` then writes
- * docs/sql-coverage.md anew. `--init` writes the list anew.
+ * Runs the statements of the grammar table against a server and reports the items that do not run.
+ * `--update` removes items that now run from `pending.json`; `npm run generate` then rewrites
+ * docs/sql-coverage.md. `--init` rewrites the list.
  */
 import { parseArgs } from 'node:util';
 

@@ -1,4 +1,4 @@
-/** Sections 19 to 32: statements that are no queries, and remarks. */
+/** Sections 19 to 32: statements other than queries, and remarks. */
 import { elsewhere, noEffect, refused, rule, section, works, worksWithUsers } from './item.js';
 
 const TABLE =

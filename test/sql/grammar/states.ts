@@ -1,6 +1,6 @@
 /**
- * Which items run. `pending.json` lists those whose statements do not run yet; the list only
- * shrinks: `node build/test/sql/grammar/main.js --update` takes off what runs now.
+ * The items that run. `pending.json` lists those whose statements do not run yet; the list may only
+ * shrink: `node build/test/sql/grammar/main.js --update` removes those that now run.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -24,7 +24,7 @@ export function writePending(ids: readonly string[]): void {
 
 const FAST = ['cairo.commit.mode=nosync', 'log.level=error'];
 
-/** Tables that every item finds. */
+/** Tables available to every item. */
 export const TABLES = [
   `CREATE TABLE t (ts TIMESTAMP, k SYMBOL, s VARCHAR, i INT, l LONG, d DOUBLE, f FLOAT, b BOOLEAN,
     u UUID, g GEOHASH(5c), ip IPV4, dt DATE, ch CHAR)
@@ -51,7 +51,7 @@ export const TABLES = [
     '{"items": [{"n": 1}]}')`,
 ];
 
-/** What is wrong with each item that can be run, `null` when it runs. */
+/** The problem of each runnable item; `null` when it runs. */
 export async function runItems(
   choose: (id: string) => boolean = () => true,
 ): Promise<ReadonlyMap<string, string | null>> {
@@ -92,9 +92,9 @@ async function runAccessItems(items: readonly Item[]): Promise<ReadonlyMap<strin
   return results;
 }
 
-/** Drops every table and makes those that the items read. */
+/** Drops every table and creates those that the items read. */
 export async function setUp(base: string): Promise<void> {
-  // What fails here fails again, with its reason, in the items that need it.
+  // A failure here recurs, with its reason, in the items that need the table.
   for (const text of ['DROP ALL TABLES', ...TABLES]) {
     await ask(base, text);
   }
@@ -122,7 +122,7 @@ async function ask(base: string, text: string): Promise<Outcome> {
 
 async function runItem(base: string, { kind, statements }: Item): Promise<string | null> {
   for (const [index, text] of statements.entries()) {
-    // A plain request brings no values.
+    // A plain HTTP request has no parameter values.
     if (hasParameters(text)) {
       continue;
     }
@@ -152,7 +152,7 @@ function failure(text: string, { status, message, position }: Outcome): string |
   return status === 200 ? null : `${text}: ${status} at ${position}: ${message}`;
 }
 
-/** A refusal is the client's fault and has a place inside the text. */
+/** A refusal must be a client error with a position inside the text. */
 function refusal(text: string, outcome: Outcome, mustFail: boolean): string | null {
   const { status, message, position } = outcome;
   if (status === 200) {

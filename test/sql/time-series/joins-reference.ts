@@ -1,4 +1,4 @@
-/** The joins by time, row by row: slow, and short enough to be seen to be right. */
+/** Time joins row by row: slow, but short enough to be verified by reading. */
 import type { Cell, Row } from './random-table.js';
 
 export type KeyOf = (row: Row) => string;
@@ -39,14 +39,14 @@ export function splice(left: readonly Row[], right: readonly Row[], key: KeyOf):
 }
 
 export interface WindowSpec {
-  /** Distances from the left row's time, by row; null: no window. */
+  /** Offsets from the left row's time, by row; null for no window. */
   readonly low: (row: Row) => number | null;
   readonly high: (row: Row) => number | null;
   readonly prevailing: boolean;
   readonly on: (left: Row, right: Row) => boolean;
 }
 
-/** The right rows of a left row's window, in order. */
+/** The right rows in a left row's window, in order. */
 export function windowOf(row: Row, right: readonly Row[], spec: WindowSpec): Row[] {
   const [low, high] = [spec.low(row), spec.high(row)];
   if (low === null || high === null) {
@@ -62,7 +62,7 @@ export function windowOf(row: Row, right: readonly Row[], spec: WindowSpec): Row
 
 type Values = readonly (number | null)[];
 
-/** Aggregates by name over values in the order of time. */
+/** Aggregates by name, over values in time order. */
 export const AGGREGATES: Readonly<Record<string, (values: Values) => Cell>> = {
   sum: (values) => fold(values, (one, other) => one + other),
   min: (values) => fold(values, Math.min),

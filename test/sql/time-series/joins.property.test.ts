@@ -1,6 +1,6 @@
 /**
- * Joins by time on random tables against the naive reference. Prints its seed; SEED=n repeats a
- * run, RUNS=n makes it longer.
+ * Time joins on random tables, compared with the naive reference. Prints its seed; SEED=n repeats a
+ * run, RUNS=n lengthens it.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -62,7 +62,7 @@ interface Tables {
   readonly left: readonly Row[];
   readonly right: readonly Row[];
   readonly random: Random;
-  /** Distance of neighbouring instants of the right table. */
+  /** Distance between adjacent timestamps of the right table. */
   readonly step: number;
 }
 
@@ -324,7 +324,7 @@ test.serial('HORIZON JOIN', async (t) => {
   });
 });
 
-test.serial('many rows, by several workers', async (t) => {
+test.serial('many rows, with several workers', async (t) => {
   const random = randomFrom(seed + 6);
   const shape = { start: 1_704_067_200 * SECOND, step: 7 * SECOND, instants: 90_000, rows: 1_500 };
   const left = await createTable(server.url, 'a', random, shape);

@@ -1,6 +1,7 @@
 /**
- * LATERAL of the last row before each row's time, which is an ASOF JOIN, and queries that are not
- * quite that, on random tables against a plain reading. Prints its seed; SEED=n repeats a run.
+ * LATERAL with the last row before each row's time, which is an ASOF JOIN, and similar queries that
+ * are not, on random tables compared with a simple evaluation. Prints its seed; SEED=n repeats a
+ * run.
  */
 import test from 'ava';
 
@@ -28,12 +29,12 @@ test.after.always(async () => {
 });
 
 interface Form {
-  /** What relates a row `c` to the row `a`, and the same of two rows. */
+  /** The condition that relates row `c` to row `a`, and its evaluation. */
   readonly where: string;
   readonly meets: (a: Row, c: Row) => boolean;
   readonly isAsof: boolean;
   readonly order?: string;
-  /** The place of the row that is taken, counted from the last. */
+  /** Number of rows to skip from the last one. */
   readonly skipped?: number;
 }
 
@@ -71,7 +72,7 @@ const FORMS: readonly Form[] = [
   { where: 'c.ts <= a.ts', meets: (a, c) => c.ts <= a.ts, isAsof: false, skipped: 1 },
 ];
 
-/** Rows of a table with an instant of its own each: which of several is the last is then known. */
+/** Rows with distinct timestamps, so that the last of several is unique. */
 function apart(rows: readonly Row[]): Row[] {
   const taken = new Set<number>();
   return rows.filter(({ ts }) => !taken.has(ts) && taken.add(ts).size > 0);
@@ -120,7 +121,7 @@ for (let run = 0; run < RUNS; run += 1) {
   });
 }
 
-test('what is computed of a row that is not there is not computed', async (t) => {
+test('expressions over a missing row are not evaluated', async (t) => {
   await ask(server.url, 'CREATE TABLE one AS (SELECT 0::timestamp ts, 1 n) TIMESTAMP(ts)');
   const last = (item: string): string =>
     `LATERAL (SELECT ${item} v FROM one c WHERE c.ts < a.ts ORDER BY c.ts DESC LIMIT 1) q`;

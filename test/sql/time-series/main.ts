@@ -1,6 +1,6 @@
 /**
- * The operators against loops, for longer than `npm test` does.
- *   npm run operators -- --rounds N --seed S
+ * Compares the operators with loops, for longer than `npm test` does.
+ *     npm run operators -- --rounds N --seed S
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

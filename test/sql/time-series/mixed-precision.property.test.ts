@@ -1,6 +1,6 @@
 /**
- * Joins by time of a table that counts microseconds with one that counts nanoseconds: they are
- * compared in nanoseconds, so that no row meets one of its future. SEED=n repeats a run.
+ * Time joins between a table with microseconds and one with nanoseconds: times are compared in
+ * nanoseconds, so that no row matches a row in its future. SEED=n repeats a run.
  */
 import test from 'ava';
 
@@ -25,11 +25,16 @@ const KEYS: readonly (readonly [on: string, of: KeyOf])[] = [
   ['ON (k)', ({ k }) => String(k)],
 ];
 
-/** Nanoseconds behind the start of a day, as a text of as many digits as the type has. */
+/**
+ * A timestamp string at a number of nanoseconds after the start of a day, with the digits of the
+ * type.
+ */
 const at = (nanos: number, digits: number): string =>
   `2024-01-01T00:00:00.${String(nanos).padStart(9, '0').slice(0, digits)}Z`;
 
-/** A table whose instants are nanoseconds of one second; those of microseconds have no rest. */
+/**
+ * A table with timestamps within one second; those of microsecond tables are whole microseconds.
+ */
 async function fill(name: string, nanoseconds: boolean, random: Random): Promise<Row[]> {
   const instants = 1 + random(12);
   const rows = Array.from({ length: [0, 1, 3, 9, 40][random(5)] ?? 0 }, () => {

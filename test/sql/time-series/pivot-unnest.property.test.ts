@@ -1,6 +1,6 @@
 /**
- * PIVOT and UNNEST on random tables against loops. Prints its seed; SEED=n repeats a run, RUNS=n
- * makes it longer.
+ * PIVOT and UNNEST on random tables, compared with loops. Prints its seed; SEED=n repeats a run,
+ * RUNS=n lengthens it.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -39,7 +39,7 @@ function same(
   t.deepEqual(lines(actual), lines(expected), `SEED=${seed}: ${sql}`);
 }
 
-/** Rows by the text of their key, in the order of their first. */
+/** Rows grouped by their key as a string, in order of first occurrence. */
 function grouped(rows: readonly Row[], key: (row: Row) => string): Map<string, Row[]> {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
@@ -48,7 +48,7 @@ function grouped(rows: readonly Row[], key: (row: Row) => string): Map<string, R
   return groups;
 }
 
-/** What an aggregate gives for the rows of a group that a FOR chooses; no row gives null. */
+/** Result of an aggregate for the rows selected by a FOR value; null without rows. */
 function cell(name: string, rows: readonly Row[], value: (row: Row) => number | null): Cell {
   return rows.length === 0 ? null : (AGGREGATES[name]?.(rows.map(value)) ?? null);
 }
@@ -63,7 +63,7 @@ test.serial('PIVOT', async (t) => {
     for (const by of [null, 'g', 'b'] as const) {
       const group = by === null ? '' : ` GROUP BY ${by}`;
       const sql = `p PIVOT (${list} FOR k IN ('a', 'b', 'zz')${group})`;
-      // A group without a listed value is not there.
+      // Groups without a listed value are omitted.
       const listed = rows.filter(({ k }) => k !== null && keys.includes(k));
       const groups = [...grouped(listed, (row) => String(by === null ? '' : row[by])).values()];
       const expected = groups.map((own) => [
@@ -79,7 +79,7 @@ test.serial('PIVOT', async (t) => {
         ),
       ]);
       const found = await ask(server.url, sql);
-      // Without GROUP BY there is a row, whatever there is to add up.
+      // Without GROUP BY there is always one row.
       const nothing = [keys.flatMap(() => names.map(() => null))];
       same(t, sql, found, by === null && groups.length === 0 ? nothing : expected);
     }

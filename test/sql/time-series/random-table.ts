@@ -1,7 +1,7 @@
-/** Random tables for the time-series operators, and the rows as the server stores them. */
+/** Random tables for the time-series operators, with the rows as the server stores them. */
 import { execute } from '../../golden/http-client.js';
 
-/** One row. Times are microseconds since 1970, which a double holds exactly. */
+/** A row. Times are microseconds since 1970, which a double represents exactly. */
 export interface Row {
   readonly ts: number;
   readonly k: string | null;
@@ -15,7 +15,7 @@ export interface Row {
 export type Cell = string | number | boolean | null;
 export type Random = (below: number) => number;
 
-/** Numbers from a seed (mulberry32). */
+/** Seeded random numbers (mulberry32). */
 export function randomFrom(seed: number): Random {
   let state = seed >>> 0;
   return (below) => {
@@ -29,17 +29,17 @@ export function randomFrom(seed: number): Random {
 export const SECOND = 1_000_000;
 
 interface Shape {
-  /** First possible instant, in microseconds. */
+  /** First possible timestamp in microseconds. */
   readonly start: number;
-  /** Distance of neighbouring instants; few instants make many ties. */
+  /** Distance between adjacent timestamps; few timestamps cause many ties. */
   readonly step: number;
   readonly instants: number;
   readonly rows: number;
-  /** One row at each instant: parts of such a table end where its segments do. */
+  /** Whether each timestamp has exactly one row; then scan chunks end where segments do. */
   readonly even?: boolean;
 }
 
-/** Sizes that find mistakes at the edges: nothing, one row, a few, ties, many. */
+/** Sizes that reveal mistakes at the edges: none, one, a few, ties, many. */
 export function randomShape(random: Random): Shape {
   const rows = [0, 1, 2, 7, 30, 120][random(6)] ?? 0;
   if (random(4) === 0) {
@@ -61,7 +61,7 @@ function randomRow(random: Random, shape: Shape, id: number): Row {
     ts: shape.start + shape.step * (shape.even === true ? id : random(shape.instants)),
     k: orNull('abcd'.charAt(random(4))),
     g: orNull(random(3)),
-    // Halves: sums and differences are exact in any order.
+    // Multiples of one half, so that sums and differences are exact in any order.
     x: orNull((random(400) - 200) / 2),
     n: orNull(random(2_000) - 1_000),
     b: random(2) === 0,
@@ -78,7 +78,7 @@ export async function ask(url: string, sql: string): Promise<Cell[][]> {
   return body.dataset ?? [];
 }
 
-/** Microseconds of a timestamp as it is printed. */
+/** Microseconds of a printed timestamp. */
 export function micros(text: Cell): number {
   const printed = String(text);
   return Date.parse(`${printed.slice(0, 19)}Z`) * 1_000 + Number(printed.slice(20, 26));
@@ -93,7 +93,7 @@ export function iso(ts: number): string {
 const literal = (value: Cell): string =>
   value === null ? 'null' : typeof value === 'string' ? `'${value}'` : String(value);
 
-/** Creates a table, fills it out of order in several commits, and reads back what it holds. */
+/** Creates a table, fills it out of order in several commits, and reads its contents back. */
 export async function createTable(
   url: string,
   name: string,
@@ -139,7 +139,7 @@ async function readTable(url: string, name: string): Promise<Row[]> {
   }));
 }
 
-/** Cells as text; doubles to 12 digits, so that another order of addition does not matter. */
+/** Cells as text; doubles with 12 digits, so that the order of addition does not matter. */
 export function shown(cells: readonly Cell[]): string {
   const cell = (value: Cell): string =>
     String(typeof value === 'number' ? Number(value.toPrecision(12)) : value);

@@ -1,6 +1,6 @@
 /**
- * SAMPLE BY and LATEST ON on random tables against the naive reference. Prints its seed; SEED=n
- * repeats a run, RUNS=n makes it longer.
+ * SAMPLE BY and LATEST ON on random tables, compared with the naive reference. Prints its seed;
+ * SEED=n repeats a run, RUNS=n lengthens it.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -44,7 +44,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Weeks around a change of clocks: spring and autumn, north and south, half an hour, none. */
+/** Weeks around a clock change: spring and autumn, north and south, half an hour, none. */
 const WEEKS: readonly (readonly [zone: string | null, start: string])[] = [
   ['Europe/Berlin', '2024-03-27'],
   ['Europe/Berlin', '2024-10-24'],
@@ -82,7 +82,7 @@ function same(
   t.deepEqual(lines(actual), lines(expected), `SEED=${seed}: ${sql}`);
 }
 
-/** The answer with its timestamps as numbers. */
+/** The result with timestamps as numbers. */
 async function sampled(sql: string): Promise<Cell[][]> {
   const cells = await ask(server.url, sql);
   return cells.map(([ts, ...rest]) => [micros(ts ?? null), ...rest]);
@@ -149,7 +149,7 @@ const FILLS: readonly (readonly [text: string, how: Fill])[] = [
   ['7', 7],
 ];
 
-test.serial('FILL, keyed and not, across changes of clocks', async (t) => {
+test.serial('FILL, keyed and unkeyed, across clock changes', async (t) => {
   await onWeeks(3, async ({ rows, zone, random }) => {
     for (const [text, how] of FILLS) {
       for (const keyed of [false, true]) {
@@ -178,37 +178,34 @@ test.serial('FILL, keyed and not, across changes of clocks', async (t) => {
   });
 });
 
-test.serial(
-  'buckets of the hour that is repeated come once, whichever rows there are',
-  async (t) => {
-    const [first, instants] = [Date.parse('2024-11-03T04:30:00Z') * 1_000, 6];
-    await ask(
-      server.url,
-      `CREATE TABLE r AS (SELECT (${first} + (x - 1) * ${HOUR / 2})::timestamp ts, x - 1 id, ` +
-        `(x % 2)::symbol k FROM long_sequence(${instants})) TIMESTAMP(ts)`,
-    );
-    const grid: Grid = { count: 30, unit: 'm', zone: 'America/New_York', offset: 0, origin: null };
-    const sampleBy = (fill: string): string =>
-      `SAMPLE BY 30m ${fill} ALIGN TO CALENDAR TIME ZONE 'America/New_York'`;
-    for (let rows = 1; rows < 1 << instants; rows += 1) {
-      const ids = Array.from({ length: instants }, (_, id) => id).filter((id) => (rows >> id) % 2);
-      for (const columns of ['ts', 'ts, k']) {
-        const counts = new Map<string, Cell[]>();
-        for (const id of ids) {
-          const label = bucketOf(first + (id * HOUR) / 2, grid);
-          const group = columns === 'ts' ? [label] : [label, String((id + 1) % 2)];
-          const count = Number(counts.get(String(group))?.at(-1) ?? 0);
-          counts.set(String(group), [...group, count + 1]);
-        }
-        for (const fill of ['', 'FILL(NULL)']) {
-          const from = `FROM r WHERE id IN (${ids.join()}) ${sampleBy(fill)}`;
-          const sql = `SELECT * FROM (SELECT ${columns}, count() n ${from}) WHERE n IS NOT NULL`;
-          same(t, sql, await sampled(sql), [...counts.values()]);
-        }
+test.serial('buckets of the repeated hour appear once, for any rows', async (t) => {
+  const [first, instants] = [Date.parse('2024-11-03T04:30:00Z') * 1_000, 6];
+  await ask(
+    server.url,
+    `CREATE TABLE r AS (SELECT (${first} + (x - 1) * ${HOUR / 2})::timestamp ts, x - 1 id, ` +
+      `(x % 2)::symbol k FROM long_sequence(${instants})) TIMESTAMP(ts)`,
+  );
+  const grid: Grid = { count: 30, unit: 'm', zone: 'America/New_York', offset: 0, origin: null };
+  const sampleBy = (fill: string): string =>
+    `SAMPLE BY 30m ${fill} ALIGN TO CALENDAR TIME ZONE 'America/New_York'`;
+  for (let rows = 1; rows < 1 << instants; rows += 1) {
+    const ids = Array.from({ length: instants }, (_, id) => id).filter((id) => (rows >> id) % 2);
+    for (const columns of ['ts', 'ts, k']) {
+      const counts = new Map<string, Cell[]>();
+      for (const id of ids) {
+        const label = bucketOf(first + (id * HOUR) / 2, grid);
+        const group = columns === 'ts' ? [label] : [label, String((id + 1) % 2)];
+        const count = Number(counts.get(String(group))?.at(-1) ?? 0);
+        counts.set(String(group), [...group, count + 1]);
+      }
+      for (const fill of ['', 'FILL(NULL)']) {
+        const from = `FROM r WHERE id IN (${ids.join()}) ${sampleBy(fill)}`;
+        const sql = `SELECT * FROM (SELECT ${columns}, count() n ${from}) WHERE n IS NOT NULL`;
+        same(t, sql, await sampled(sql), [...counts.values()]);
       }
     }
-  },
-);
+  }
+});
 
 test.serial('a list of fills, and PREV of another aggregate', async (t) => {
   await onWeeks(4, async ({ rows }) => {
@@ -240,13 +237,13 @@ test.serial('a list of fills, and PREV of another aggregate', async (t) => {
   });
 });
 
-/** A bound of FROM or TO as it is written, and the instant that it is. */
+/** A bound of FROM or TO in SQL, and its timestamp. */
 interface Bound {
   readonly text: string;
   readonly at: number;
 }
 
-/** Without a zone of its own a text is read in that of the statement. */
+/** A string without a zone is read in the zone of the statement. */
 function boundOf(local: number, zone: string | null, random: Random): Bound {
   if (zone === null || random(4) === 0) {
     return { text: `'${iso(local)}'`, at: local };
@@ -325,7 +322,7 @@ test.serial('LATEST ON', async (t) => {
   }
 });
 
-test('the reference knows its calendar', (t) => {
+test('the reference model knows its calendar', (t) => {
   const grid: Grid = { count: 1, unit: 'd', zone: 'Europe/Berlin', offset: 0, origin: null };
   const at = (text: string): number => Date.parse(text) * 1_000;
   t.is(bucketOf(at('2024-03-31T12:00:00Z'), grid), at('2024-03-30T23:00:00Z'));

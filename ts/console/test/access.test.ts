@@ -56,7 +56,7 @@ function change(permission: string, place: Place, isGrant = true): Change {
   return { permission, ...place, isGrant };
 }
 
-test('a permission is marked as granted, with grant option, inherited, partial or not held', (t) => {
+test('a permission is shown as granted, grantable, inherited, partial or not held', (t) => {
   t.is(markOf(GRANTS, 'SELECT', at('trades'), 'ann'), 'option');
   t.is(markOf(GRANTS, 'INSERT', at(), 'ann'), 'granted');
   t.is(markOf(GRANTS, 'INSERT', at('trades'), 'ann'), 'inherited');
@@ -81,7 +81,7 @@ test('a column has its own grants, those of its table, and implied ones', (t) =>
   t.is(markOf(GRANTS, 'UPDATE', at('clients', 'id'), 'ann'), 'none');
 });
 
-test('a permission applies at the levels that the server lists, and to views if views have it', (t) => {
+test('a permission applies at the levels that the server lists, also to views', (t) => {
   const places = ['all', 'table', 'column', 'view', 'materialized', 'live'] as const;
   const on = (permission: string): string =>
     places.filter((what) => applies(CATALOGUE, permission, what)).join(' ');

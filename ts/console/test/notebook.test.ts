@@ -68,7 +68,7 @@ const FULL: Notebook = {
 /** Options of the prices cell that need quotes. */
 const OPTIONS = 'thresholds="80 warn, 95 error" annotations="SELECT ts,\\n\\"what\\" FROM events"';
 
-test('cells that refer to each other in a cycle read tables of those names, and a chain of 200 resolves', (t) => {
+test('cells in a cycle read tables of those names, and a chain of 200 cells resolves', (t) => {
   const cellsOf = (cells: readonly Cell[]): (readonly string[] | undefined)[] =>
     cells.map(({ id }) => compose(notebook(cells), id, NOW).statement?.cells);
   const naming = (length: number, target: (at: number) => number): Cell[] =>

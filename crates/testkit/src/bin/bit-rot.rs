@@ -1,8 +1,8 @@
-//! `bit-rot [--flips N] [--seed S]`: one flipped bit at N random places of a closed root; each
-//! is detected or lies where nothing is read, and no answer changes.
+//! `bit-rot [--flips N] [--seed S]`: flips one bit at each of N random offsets of a closed root.
+//! Each flip must be detected or hit a byte that nothing reads, and no answer may change.
 //!
-//! Prints the seed, what was tried, each failure, and `N passed, N failed`. Exit code 1 when
-//! something failed.
+//! Prints the seed, the number of flips, each failure, and `N passed, N failed`. Exit code 1 on any
+//! failure.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -14,7 +14,7 @@ use tidemark_testkit::command::Command;
 fn main() -> ExitCode {
     let command = Command::start("bit-rot");
     let flips = command.number("--flips").unwrap_or(5_000);
-    // A panic is a failure of its flip, reported there.
+    // A panic counts as a failure of its flip and is reported there.
     std::panic::set_hook(Box::new(|_| ()));
     let report = match run(command.seed, flips) {
         Ok(report) => report,

@@ -1,8 +1,8 @@
-//! `crash-sim [--states N] [--seed S] [--one]`: crash states through the real storage.
-//! `crash-sim --planted [--states N] [--seed S]`: planted faults, each looked for in N states.
+//! `crash-sim [--states N] [--seed S] [--one]`: runs the real storage through N crash states.
+//! `crash-sim --planted [--states N] [--seed S]`: searches N states for each planted fault.
 //!
-//! Prints the seed, what was tried, each failure with the seed that makes it again (`--seed S
-//! --one`), and `N passed, N failed`. Exit code 1 when something failed.
+//! Prints the seed, the number of states, each failure with the arguments that reproduce it
+//! (`--seed S --one`), and `N passed, N failed`. Exit code 1 on any failure.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -39,7 +39,7 @@ fn states(command: &Command) -> ExitCode {
     command.finish(report.passed, &failures)
 }
 
-/// A fault that no state shows means that the harness does not see.
+/// A planted fault that no state reveals means that the harness is blind to it.
 fn planted(command: &Command) -> ExitCode {
     let states = command.number("--states").unwrap_or(5_000);
     let mut unseen = Vec::new();

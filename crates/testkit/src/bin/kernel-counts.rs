@@ -1,5 +1,5 @@
-//! `kernel-counts`: two passes of each kernel, the second inside of [`counted`], for a program
-//! that counts instructions: `scripts/kernel-counts.mjs`. Prints each entry's rows and name.
+//! `kernel-counts`: runs two passes of each kernel, the second inside [`counted`], for the
+//! instruction counter `scripts/kernel-counts.mjs`. Prints the rows and name of each entry.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -9,17 +9,17 @@ use tidemark_testkit::kernels::entries;
 
 fn main() {
     for mut entry in entries() {
-        // What happens only once, as the choice of instructions for this processor.
+        // Performs one-time work first, such as CPU feature detection.
         (entry.pass)();
         counted(&mut *entry.pass);
         println!("{}\t{}", entry.rows, entry.name);
     }
 }
 
-/// Instructions are counted from its beginning to its end.
+/// The instruction counter measures from the entry to the exit of this function.
 #[inline(never)]
 fn counted(pass: &mut dyn FnMut()) {
     pass();
-    // Nothing may follow by a jump instead of a call: the end of the function is its return.
+    // Prevents a tail call, so that the function ends with its own return.
     black_box(());
 }

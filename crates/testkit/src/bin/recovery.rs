@@ -1,7 +1,8 @@
-//! `recovery [--mib N] [--partitions N]`: how long a start takes that replays N MiB of log, and
-//! one of a root with N partitions; and that a damaged table stops no other.
+//! `recovery [--mib N] [--partitions N]`: measures the start that replays N MiB of log and the
+//! start of a root with N partitions. It also checks that a damaged table does not affect other
+//! tables.
 //!
-//! Prints what was measured and `N passed, N failed`. Exit code 1 when something failed.
+//! Prints the measurements and `N passed, N failed`. Exit code 1 on any failure.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -13,9 +14,9 @@ use tidemark_testkit::command::Command;
 use tidemark_testkit::restart::{damaged_table, partitions, replay};
 use tidemark_types::EngineResult;
 
-/// The goal: 1 GiB of log in 5 s.
+/// Target: 1 GiB of log in 5 s.
 const REPLAY_PER_GIB: Duration = Duration::from_secs(5);
-/// The goal of 10,000 partitions.
+/// Target for a root with 10,000 partitions.
 const OPEN_10_000: Duration = Duration::from_millis(300);
 
 fn main() -> ExitCode {

@@ -1,27 +1,27 @@
-//! An entry of the list, and the rows that all of them work on.
+//! An entry of the kernel list, and the rows that all entries share.
 
 use std::hint::black_box;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Some more rows than blocks and vectors are long.
+/// Slightly more rows than the length of blocks and vectors.
 pub(super) const ROWS: usize = 32_768 + 37;
-/// Different keys.
+/// Number of distinct keys.
 pub(super) const KEYS: u32 = 100;
 
 /// A kernel and its rows.
 pub struct Entry {
-    /// What the list of counts calls it.
+    /// Name in the list of counts.
     pub name: &'static str,
-    /// Rows of a pass.
+    /// Number of rows per pass.
     pub rows: usize,
-    /// Makes one pass.
+    /// Runs one pass.
     pub pass: Box<dyn FnMut()>,
 }
 
 impl Entry {
-    /// The result of each pass is looked at, so that no pass is left out.
+    /// The result of each pass is consumed, so that the compiler cannot remove the pass.
     pub(super) fn new<T>(
         name: &'static str,
         rows: usize,
@@ -34,7 +34,7 @@ impl Entry {
     }
 }
 
-/// Columns as tables have them.
+/// Columns as stored in tables.
 #[derive(Debug, Clone)]
 pub(super) struct Data {
     pub(super) times: Vec<i64>,
@@ -60,7 +60,7 @@ impl Data {
         let codes: Vec<i32> = codes.collect();
         let groups = codes.iter().map(|&code| code as u32).collect();
         let numbers = (0..ROWS).map(|_| random.random_range(-90_000..90_000)).collect();
-        // One row of nine is null.
+        // One row in nine is null.
         let validity = (0..ROWS.div_ceil(8)).map(|_| {
             (0..8).fold(0, |byte, bit| byte | u8::from(random.random_range(0..9) > 0) << bit)
         });

@@ -1,7 +1,7 @@
-//! The inner loops whose instructions are counted, each over the same rows at each run.
+//! Inner loops whose instructions are counted, each over the same rows in every run.
 //!
-//! A kernel is added to the list of its family, in `loops.rs` or `texts.rs`:
-//! `scripts/kernel-counts.mjs` runs all of them and compares.
+//! Add a new kernel to the list of its family, in `loops.rs` or `texts.rs`.
+//! `scripts/kernel-counts.mjs` runs all kernels and compares the counts.
 
 mod entry;
 mod loops;
@@ -9,7 +9,7 @@ mod texts;
 
 pub use entry::Entry;
 
-/// All that is counted, in the order of the list.
+/// Returns all counted kernels in list order.
 #[must_use]
 pub fn entries() -> Vec<Entry> {
     let data = entry::Data::new();
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_entry_runs_and_has_a_name_of_its_own() {
+    fn each_entry_runs_and_has_a_unique_name() {
         let mut entries = entries();
         for entry in &mut entries {
             (entry.pass)();

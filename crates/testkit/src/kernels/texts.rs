@@ -1,4 +1,4 @@
-//! Texts that become columns, and rows that become text.
+//! Text parsed into columns, and rows formatted as text.
 
 #![allow(clippy::expect_used, reason = "an entry that fails ends the count")]
 
@@ -20,9 +20,9 @@ use tidemark_wire::{RowEncoder, RowFormat};
 
 use super::entry::{Data, Entry};
 
-/// As the server reads bodies.
+/// Chunk size in which the server reads request bodies.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Rows of an entry: fewer, since each takes hundreds of instructions.
+/// Rows per entry: fewer, because each row takes hundreds of instructions.
 const ROWS: usize = 4_096;
 
 pub(super) fn entries(data: &Data) -> Vec<Entry> {

@@ -1,5 +1,4 @@
-//! The dates of interval text: of every precision, ISO weeks, variables and their arithmetic,
-//! ranges.
+//! The dates of an interval string: every precision, ISO weeks, variables with arithmetic, ranges.
 
 use super::span::{Kind, Result, Span, bad_date, fail, out_of_range, room_for, shown};
 use super::split::time_of_variable;
@@ -7,11 +6,11 @@ use crate::calendar::{CivilDate, MICROS_PER_DAY};
 use crate::duration::{add, fixed_nanos};
 use crate::timestamp::{Granularity, TimestampUnit, parse_fields, parse_time_of_day};
 
-/// What dates are read against.
+/// Context for resolving dates.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
     pub(super) unit: TimestampUnit,
-    /// Now, in the unit.
+    /// Current time in `unit`.
     pub(super) now: i64,
 }
 
@@ -27,7 +26,7 @@ impl Clock {
         value.saturating_sub(value.rem_euclid(self.unit.per_day()))
     }
 
-    /// The spans of one text without brackets, zone, filter and duration.
+    /// Spans of one string without brackets, zone, filter and duration.
     pub(super) fn spans(self, text: &str) -> Result<Vec<Span>> {
         if let Some((low, high)) = text.split_once("..") {
             return self.range(low.trim(), high.trim());
@@ -37,7 +36,7 @@ impl Clock {
         }
         match text.split_once('T') {
             Some((date, time)) if matches!(date.len(), 4 | 7) && !date.contains('W') => {
-                // A year or a month with a time of day means that time on each of its days.
+                // A time of day after a year or month applies to each of its days.
                 let period = self.date(date).or_else(|_| bad_date(text))?;
                 period.days(self.unit).map(|day| self.at_time(day, time, text)).collect()
             }
@@ -45,7 +44,7 @@ impl Clock {
         }
     }
 
-    /// A date that is neither a range nor a variable.
+    /// Parses a date that is neither a range nor a variable.
     fn date(self, text: &str) -> Result<Span> {
         if let Some((year, rest)) = text.split_once("-W") {
             return self.iso_week(text, year, rest);
@@ -55,7 +54,7 @@ impl Clock {
             return out_of_range(text);
         };
         let has_time = text.len() > 10;
-        // With an offset, or as drivers write it, a time is an instant.
+        // A time with an offset, or in the format of drivers, is a single timestamp.
         if parsed.zoned || has_time && text.as_bytes()[10] == b' ' {
             let span = Span::new(lo, lo + 1, Kind::Instants);
             return Ok(Span { zoned: parsed.zoned, ..span });
@@ -64,7 +63,7 @@ impl Clock {
         Ok(Span::new(lo, hi, if has_time { Kind::Time } else { Kind::Days }))
     }
 
-    /// A time of a day, for as long as its smallest field.
+    /// Returns the span of a time on a day, as long as its smallest field.
     fn at_time(self, day: Span, time: &str, text: &str) -> Result<Span> {
         let Some((nanos, granularity)) = parse_time_of_day(time) else { return bad_date(text) };
         let tick = self.unit.nanos();
@@ -110,13 +109,13 @@ impl Clock {
         match time {
             None => Ok(span),
             Some(time) if days == 1 => self.at_time(span, time, text),
-            // Which of its days?
+            // The time would not say which day of the week is meant.
             Some(_) => bad_date(text),
         }
     }
 
-    /// `$today`, `$now - 2h`, `$today + 3bd`, each with an optional time `T09:30`, which an instant
-    /// has already.
+    /// `$today`, `$now - 2h`, `$today + 3bd`, each with an optional time `T09:30`. The time is
+    /// ignored when the variable already is a timestamp.
     fn variable(self, text: &str) -> Result<Span> {
         let (body, time) = match time_of_variable(text) {
             Some(at) => (text[..at].trim_end(), Some(&text[at + 1..])),
@@ -140,20 +139,20 @@ impl Clock {
         let span = Span::new(lo, hi, kind);
         match time {
             Some(time) if is_day => self.at_time(span, time, text),
-            // Checked all the same.
+            // The ignored time must still be valid.
             Some(time) => self.at_time(span, time, text).map(|_| span),
             None => Ok(span),
         }
     }
 
-    /// `- 5d`, `+ 2bd`, `+ 1M`, `- 2h30m`, in a row.
+    /// A sequence such as `- 5d`, `+ 2bd`, `+ 1M`, `- 2h30m`.
     fn arithmetic(self, start: i64, moves: &str, text: &str) -> Result<i64> {
         let (mut value, mut rest, mut sign) = (start, moves, 0);
         while let Some(&first) = rest.as_bytes().first() {
             sign = match first {
                 b'+' => 1,
                 b'-' => -1,
-                // Another unit of the same duration.
+                // A further unit of the same duration.
                 b'0'..=b'9' if sign != 0 => sign,
                 _ => return fail(format!("Expected '+' or '-' in {}", shown(text))),
             };
@@ -178,7 +177,7 @@ impl Clock {
         Ok(value)
     }
 
-    /// `days` steps over days from Monday to Friday.
+    /// Moves `start` by `days` days from Monday to Friday.
     fn business_days(self, start: i64, days: i64) -> Option<i64> {
         let day = self.unit.per_day();
         let weekday = |value: i64| (value.div_euclid(day) + 3).rem_euclid(7);
@@ -192,7 +191,7 @@ impl Clock {
         while left > 0 && weekday(value) >= 5 {
             walk(&mut value, &mut left)?;
         }
-        // From a working day, five of them are a week.
+        // From a working day, five working days are one week.
         value = value.checked_add(step.checked_mul(left / 5 * 7)?.checked_mul(day)?)?;
         left %= 5;
         while left > 0 {
@@ -201,8 +200,8 @@ impl Clock {
         Some(value)
     }
 
-    /// `a..b`: all between two instants, otherwise each day from a's to b's, with the time of day
-    /// that follows b.
+    /// `a..b`: everything between two timestamps; otherwise each day from a to b, with the time of
+    /// day after b.
     fn range(self, low: &str, high: &str) -> Result<Vec<Span>> {
         let text = format!("{low}..{high}");
         let (high_date, time) = split_time(high);
@@ -223,7 +222,7 @@ impl Clock {
         let day = self.unit.per_day();
         let count = if from > to { 0 } else { (to - from) / day + 1 };
         room_for(count as usize)?;
-        // Up to a business day there are no others.
+        // When the range ends at a business day, it contains only business days.
         let business = high_date.to_ascii_lowercase().contains("bd");
         let lengths = (0..count).map(|index| from + index * day);
         let days = lengths.map(|lo| Span::new(lo, lo + day, Kind::Days));
@@ -235,7 +234,7 @@ impl Clock {
     }
 }
 
-/// The date of a range's end, and its time of day.
+/// Splits the end of a range into date and time of day.
 fn split_time(text: &str) -> (&str, Option<&str>) {
     match time_of_variable(text) {
         Some(at) => (text[..at].trim_end(), Some(&text[at + 1..])),
@@ -243,7 +242,7 @@ fn split_time(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// `15m…` as a number, the letters behind it and the rest.
+/// Splits `15m…` into its number, the letters after it, and the remainder.
 pub(super) fn amount(text: &str) -> (&str, &str, &str) {
     let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'_').count();
     let (number, rest) = text.split_at(digits);
@@ -252,12 +251,12 @@ pub(super) fn amount(text: &str) -> (&str, &str, &str) {
     (number, unit, rest)
 }
 
-/// Whether a letter is a unit, in the letter cases that are read.
+/// Whether a letter is a unit, in any accepted case.
 pub(super) fn is_unit(letter: char) -> bool {
     fixed_nanos(plain(letter)).is_some() || matches!(letter, 'M' | 'y' | 'Y')
 }
 
-/// The unit of a letter in another case than usual.
+/// The unit of a letter in an alternative case.
 pub(super) fn plain(letter: char) -> char {
     if matches!(letter, 'D' | 'H' | 'W' | 'Y') { letter.to_ascii_lowercase() } else { letter }
 }

@@ -1,24 +1,25 @@
-//! One interval of a text, why a text is none, and how much a text may ask for.
+//! Intervals of a string, parse errors, and limits on expansion.
 
 use crate::timestamp::TimestampUnit;
 
-/// The most intervals, and texts that brackets stand for: a few bytes must not fill the memory.
+/// Maximum number of intervals, and of strings expanded from brackets, so that a short string
+/// cannot exhaust the memory.
 const MOST: usize = 100_000;
 
-/// The most bytes of a text.
+/// Maximum bytes of an interval string.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The most bytes of all the texts that the brackets of one stand for.
+/// Maximum total bytes of the strings expanded from one interval string.
 const MAX_EXPANDED_BYTES: usize = 32 << 20;
 
-/// Bytes of a text that an error repeats.
+/// Maximum bytes of a string quoted in an error.
 const SHOWN_BYTES: usize = 80;
 
-/// Why a text is no interval.
+/// The reason why a string is not an interval.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct IntervalError {
-    /// What is wrong, with the part that is.
+    /// Describes the mistake and quotes its position.
     pub message: String,
 }
 
@@ -36,7 +37,7 @@ pub(super) fn out_of_range<T>(text: &str) -> Result<T> {
     fail(format!("interval is out of range: {}", shown(text)))
 }
 
-/// What an error shows of a text.
+/// The part of a string that an error quotes.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().find(|(at, _)| *at >= SHOWN_BYTES) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -44,14 +45,14 @@ pub(super) fn shown(text: &str) -> String {
     }
 }
 
-/// What a date means.
+/// Kind of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Whole days, which a filter chooses from and a time of day is one of.
+    /// Whole days: a filter selects among them, and a time of day can be added.
     Days,
     /// A part of a day.
     Time,
-    /// An instant, or all between two of them: no time of day can be added.
+    /// A timestamp or everything between two timestamps: no time of day can be added.
     Instants,
 }
 
@@ -61,9 +62,9 @@ pub(super) struct Span {
     pub(super) lo: i64,
     pub(super) hi: i64,
     pub(super) kind: Kind,
-    /// Whether its text named an offset of its own.
+    /// Whether the string named an offset.
     pub(super) zoned: bool,
-    /// Whether it reaches from one instant to another, and has no other length.
+    /// Whether it spans two timestamps, so that no duration can be applied.
     pub(super) bounded: bool,
 }
 
@@ -72,7 +73,7 @@ impl Span {
         Self { lo, hi, kind, zoned: false, bounded: false }
     }
 
-    /// The days in it.
+    /// Splits it into days.
     pub(super) fn days(self, unit: TimestampUnit) -> impl Iterator<Item = Self> {
         let day = unit.per_day();
         let count = if self.kind == Kind::Days { (self.hi - self.lo) / day } else { 0 };
@@ -83,7 +84,7 @@ impl Span {
     }
 }
 
-/// What is left of what a text may ask for.
+/// Remaining limits of one interval string.
 #[derive(Debug)]
 pub(super) struct Budget {
     texts: usize,
@@ -100,7 +101,7 @@ impl Budget {
         Ok(Self { texts: MOST, bytes: MAX_EXPANDED_BYTES, intervals: MOST })
     }
 
-    /// Before `count` texts of together `bytes` bytes are made.
+    /// Reserves `count` strings with `bytes` bytes in total.
     pub(super) fn take_texts(&mut self, count: usize, bytes: usize) -> Result<()> {
         match (self.texts.checked_sub(count), self.bytes.checked_sub(bytes)) {
             (Some(texts), Some(bytes)) => {
@@ -111,7 +112,7 @@ impl Budget {
         }
     }
 
-    /// Before one more interval is looked at, whether a filter keeps it or not.
+    /// Reserves one interval, whether or not a filter keeps it.
     pub(super) fn take_interval(&mut self) -> Result<()> {
         match self.intervals.checked_sub(1) {
             Some(intervals) => {
@@ -123,7 +124,7 @@ impl Budget {
     }
 }
 
-/// Whether one more may follow `count`.
+/// Fails unless one more interval may follow `count`.
 pub(super) fn room_for(count: usize) -> Result<()> {
     if count < MOST { Ok(()) } else { too_many() }
 }

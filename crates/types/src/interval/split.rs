@@ -1,11 +1,11 @@
-//! The text of an interval taken apart: marks outside brackets, lists, brackets expanded.
+//! Splits an interval string: suffixes outside brackets, lists, expanded brackets.
 
 use super::span::{Budget, Result, fail, room_for, shown};
 
-/// No date has more fields.
+/// More than the number of fields of a date.
 const MAX_BRACKETS: usize = 16;
 
-/// The part before the first `mark` outside brackets, and what follows it.
+/// Splits at the first `mark` outside brackets.
 pub(super) fn split_mark(text: &str, mark: char) -> (&str, Option<&str>) {
     match outside(text, |c| c == mark) {
         Some(at) => (&text[..at], Some(&text[at + 1..])),
@@ -13,7 +13,7 @@ pub(super) fn split_mark(text: &str, mark: char) -> (&str, Option<&str>) {
     }
 }
 
-/// Where the first such character outside brackets is.
+/// Offset of the first such character outside brackets.
 pub(super) fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Option<usize> {
     let mut depth = 0_i32;
     for (at, c) in text.char_indices() {
@@ -27,7 +27,7 @@ pub(super) fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Option<usiz
     None
 }
 
-/// Where the bracket that is open at the start closes.
+/// Offset of the bracket that closes the one open at the start.
 fn closing(text: &str) -> Result<usize> {
     let mut depth = 1;
     for (at, byte) in text.bytes().enumerate() {
@@ -45,15 +45,15 @@ fn closing(text: &str) -> Result<usize> {
     fail("Unclosed '[' in interval")
 }
 
-/// The texts that a list and its brackets stand for: dates, each with the list's time of day or
-/// its own.
+/// Strings that a list and its brackets expand to: dates, each with its own time of day or that of
+/// the list.
 pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> {
     let trimmed = dates.trim();
     let Some(inner) = trimmed.strip_prefix('[') else { return expanded(trimmed, budget) };
     let close = closing(inner)?;
     let (list, tail) = (&inner[..close], inner[close + 1..].trim_start());
     if tail.starts_with('-') {
-        // No list but the years of a date.
+        // Not a list, but the years of a date.
         return expanded(trimmed, budget);
     }
     if !tail.is_empty() && !tail.starts_with('T') {
@@ -72,11 +72,11 @@ pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> 
         if item.is_empty() {
             return fail("Empty element in a list of dates");
         }
-        // The time of day precedes an element's own zone, filter and duration.
+        // The time of day is inserted before the element's own zone, filter and duration.
         let marks = outside(item, |c| matches!(c, '@' | '#' | ';')).unwrap_or(item.len());
         let (date, own) = item.split_at(marks);
         let tail = if has_time(date) { "" } else { tail };
-        // A zone of a time in the list's tail is nearer to it than that of the date.
+        // A zone after the time of the list overrides the zone of the element.
         let own = match own.strip_prefix('@') {
             Some(zone) if tail.contains('@') => zone.find(['#', ';']).map_or("", |at| &zone[at..]),
             _ => own,
@@ -86,7 +86,7 @@ pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> 
     Ok(found)
 }
 
-/// Whether an element of a list has a time of day of its own.
+/// Whether a list element has its own time of day.
 fn has_time(date: &str) -> bool {
     if date.starts_with('$') {
         time_of_variable(date).is_some()
@@ -95,13 +95,14 @@ fn has_time(date: &str) -> bool {
     }
 }
 
-/// Whether a blank separates date and time, as drivers write it.
+/// Whether a space separates date and time, as in the format of drivers.
 fn is_driver_time(date: &str) -> bool {
     let blank = outside(date, |c| c == ' ');
     blank.is_some_and(|at| date[at..].trim_start().starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Where the `T` before the time of day of a variable is. `T` is also a unit, with nothing behind.
+/// Offset of the `T` that starts the time of day of a variable. `T` without a digit or bracket
+/// after it is a unit.
 pub(super) fn time_of_variable(text: &str) -> Option<usize> {
     let starts = |(at, _): &(usize, &str)| {
         let next = text.as_bytes().get(at + 1);
@@ -110,13 +111,13 @@ pub(super) fn time_of_variable(text: &str) -> Option<usize> {
     text.match_indices('T').find(starts).map(|(at, _)| at)
 }
 
-/// A piece of a text: what precedes a bracket, and what the bracket means.
+/// A section of a string: the text before a bracket, and the choices of the bracket.
 struct Piece<'a> {
     head: &'a str,
     choices: Vec<String>,
 }
 
-/// Expands every bracket of a text: the product of all choices.
+/// Expands every bracket: the product of all choices.
 fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
     let mut pieces = Vec::new();
     let (mut count, mut start) = (1_usize, 0);
@@ -132,7 +133,7 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
         }
         start = close + 1;
     }
-    // A bracket is longer than what replaces it, or nearly so.
+    // The bracket is usually longer than each of its choices.
     budget.take_texts(count, count.saturating_mul(text.len() + pieces.len()))?;
     let mut found = vec![String::with_capacity(text.len())];
     for Piece { head, choices } in pieces {
@@ -154,7 +155,7 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// What the bracket behind `head` means.
+/// Choices of the bracket after `head`.
 fn choices(head: &str, list: &str) -> Result<Vec<String>> {
     if list.trim().is_empty() {
         return fail("Empty bracket expansion");
@@ -164,7 +165,7 @@ fn choices(head: &str, list: &str) -> Result<Vec<String>> {
     let mut items = list.split(',').map(str::trim).peekable();
     while let Some(item) = items.next() {
         if item.is_empty() && items.peek().is_none() {
-            // A comma at the end separates nothing.
+            // A trailing comma is ignored.
             break;
         }
         if item.contains(':') {
@@ -177,13 +178,13 @@ fn choices(head: &str, list: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Digits of the field behind `head`: a week day has one, a fraction as many as are written.
+/// Width of the field after `head`: a weekday has one digit, a fraction keeps its width.
 fn width_behind(head: &str) -> usize {
     let is_week_day = head.ends_with('-') && head.trim_end_matches('-').contains("-W");
     if is_week_day || head.ends_with('.') { 1 } else { 2 }
 }
 
-/// `5`, `05..12`, each in the field's width.
+/// Parses `5` or `05..12`, padded to the width of the field.
 fn numbers(item: &str, width: usize, found: &mut Vec<String>) -> Result<()> {
     let number = |text: &str| -> Result<u32> {
         let digits = text.trim();

@@ -1,4 +1,4 @@
-//! What follows the dates: durations, repetition, filters of days.
+//! Suffixes after the dates: durations, repetition, day filters.
 
 use super::dates::{is_unit, plain};
 use super::span::{Result, fail, shown};
@@ -6,17 +6,17 @@ use crate::calendar::CivilDate;
 use crate::duration::{add, fixed_nanos};
 use crate::timestamp::TimestampUnit;
 
-/// The most units of one duration.
+/// Maximum number of units in a duration.
 const MAX_UNITS: usize = 64;
 
-/// Numbers and units in a row, as in `12h30m`.
+/// A sequence of numbers with units, as in `12h30m`.
 #[derive(Debug, Default)]
 struct Duration {
     parts: Vec<(i64, char)>,
 }
 
 impl Duration {
-    /// An empty text lasts no time.
+    /// An empty string has no length.
     fn parse(text: &str, signed: bool) -> Result<Self> {
         let text = text.trim();
         let (sign, mut rest) = match text.strip_prefix('-') {
@@ -70,15 +70,15 @@ impl Duration {
     }
 }
 
-/// Years as interval texts of the reference have them: 29 February plus a year is 1 March there,
-/// recorded in `tests/recorded_intervals.rs`. Every other addition of years clamps.
+/// Year arithmetic of the reference in interval strings: 29 February plus a year is 1 March, as
+/// recorded in `tests/recorded_intervals.rs`. All other year additions clamp.
 fn add_years(value: i64, number: i64, unit: TimestampUnit) -> Option<i64> {
     let date = CivilDate::from_days(value.div_euclid(unit.per_day()));
     let days = i64::from(date.day - 1) * unit.per_day();
     add(value.checked_sub(days)?, 'y', number, unit)?.checked_add(days)
 }
 
-/// Whether a unit is counted on the calendar: in a zone, a day may last 23 hours.
+/// Whether a unit follows the calendar: in a time zone, a day may last 23 hours.
 fn is_civil(letter: char) -> bool {
     fixed_nanos(letter).is_none_or(|nanos| nanos >= 86_400_000_000_000)
 }
@@ -111,18 +111,18 @@ impl Suffix {
         }
     }
 
-    /// Whether it has a period: then the days of a week or month are no longer separate.
+    /// Whether it has a period. If so, the days of a week or month are not separate intervals.
     pub(super) fn repeats(&self) -> bool {
         self.period.is_some()
     }
 
-    /// Whether the duration is taken off the end of a span instead of counted from its start.
+    /// Whether the duration is subtracted from the end of a span instead of added to its start.
     pub(super) fn shortens(&self) -> bool {
         self.duration.is_negative()
     }
 
-    /// The clock readings at which each repetition starts and its whole days end; `None` where
-    /// one is out of range. A period moves both: a month may be longer than the one before.
+    /// Local times at which each repetition starts and its whole days end; `None` when one is out
+    /// of range. A period moves both, since months differ in length.
     pub(super) fn readings(
         &self,
         (first, behind): (i64, i64),
@@ -130,14 +130,15 @@ impl Suffix {
     ) -> impl Iterator<Item = Option<Readings>> {
         let from = if self.shortens() { behind } else { first };
         let end = self.duration.after(from, unit, is_civil);
-        // The last reading is moved, not the first behind it: that may lie in another month.
+        // Moves the last tick, because the tick after it may be in another month.
         let has_days = self.ends_by_days();
         let last = end.map(|end| if has_days { end - 1 } else { end });
         let base = last.map(|last| (first, last));
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let places = (0..count).scan(base, move |place, index| {
             if let Some(period) = self.period.as_ref().filter(|_| index > 0) {
-                // Backward from the start, forward from the repetition before.
+                // Negative periods count from the first start, positive ones from the previous
+                // repetition.
                 let (from, times) =
                     if period.is_negative() { (base, index as i64) } else { (*place, 1) };
                 let moved = |value| period.times(times)?.after(value, unit, |_| true);
@@ -151,24 +152,23 @@ impl Suffix {
         })
     }
 
-    /// Whether the end is counted from a reading of the clock that is not the start.
+    /// Whether the end is computed from a local time other than the start.
     fn ends_by_days(&self) -> bool {
         self.duration.has_days() || self.shortens()
     }
 
-    /// Where what starts at an instant ends: days end when the clock of a zone shows the same time
-    /// again, hours are elapsed time.
+    /// Returns the end for a UTC start. Days end at the same local time, hours are elapsed time.
     pub(super) fn end(&self, start: i64, days: i64, unit: TimestampUnit) -> Option<i64> {
         let from = if self.ends_by_days() { days } else { start };
         self.duration.after(from, unit, |letter| !is_civil(letter))
     }
 }
 
-/// Clock readings of one repetition.
+/// Local times of one repetition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Readings {
     pub(super) lo: i64,
-    /// Where the days of its duration end, its hours not counted.
+    /// End of the days of its duration, without its hours.
     pub(super) days: i64,
 }
 
@@ -188,7 +188,7 @@ impl DayFilter {
             match lower.as_str() {
                 "workday" | "wd" => kept[..5].fill(true),
                 "weekend" => kept[5..].fill(true),
-                // A comma at the end separates nothing.
+                // A trailing comma is ignored.
                 "" if kept.contains(&true) => {}
                 "" => return fail("Empty day filter after '#'"),
                 _ => {
@@ -203,7 +203,7 @@ impl DayFilter {
         Ok(Self { kept })
     }
 
-    /// Whether a clock reading is on one of the days.
+    /// Whether a local time is on one of the selected days.
     pub(super) fn keeps(self, local: i64, unit: TimestampUnit) -> bool {
         let weekday = (local.div_euclid(unit.per_day()) + 3).rem_euclid(7);
         self.kept[weekday as usize]

@@ -1,4 +1,4 @@
-//! Interval texts and what they mean.
+//! Interval strings and their expected intervals.
 
 use super::*;
 use crate::timestamp::{iso_text, parse};
@@ -32,7 +32,7 @@ fn prefixes_and_durations() {
 }
 
 #[test]
-fn negative_durations_shorten_what_is_written() {
+fn negative_durations_shorten_the_interval() {
     check("2026-01;-3d", &[("2026-01-01T00:00", "2026-01-29T00:00")]);
     check("2026-01-05;-6h", &[("2026-01-05T00:00", "2026-01-05T18:00")]);
     check("2026;-1M", &[("2026-01-01T00:00", "2026-12-01T00:00")]);
@@ -122,7 +122,7 @@ fn weeks_zones_filters_variables() {
 }
 
 #[test]
-fn months_and_years_have_a_time_on_each_day() {
+fn months_and_years_with_a_time_give_one_interval_per_day() {
     assert_eq!(spans("[2026-02]T06:00;2h").len(), 28);
     assert_eq!(spans("2024T06:00;2h").len(), 366);
     assert_eq!(spans("2026-[01..03]T08:00").len(), 31 + 28 + 31);
@@ -136,7 +136,7 @@ fn months_and_years_have_a_time_on_each_day() {
 }
 
 #[test]
-fn errors_have_the_references_words() {
+fn errors_have_the_reference_messages() {
     for (text, message) in [
         ("2024-1-1", "Invalid date: 2024-1-1"),
         ("2024-13", "Invalid date: 2024-13"),
@@ -161,7 +161,7 @@ fn errors_have_the_references_words() {
 }
 
 #[test]
-fn ranges_of_instants_and_of_days() {
+fn ranges_of_timestamps_and_of_days() {
     check("$now-2h..$now", &[("2024-05-17T11:45:56.000000Z", "2024-05-17T13:45:56.000001Z")]);
     check("[$now-2h..$now];1h", &spans_of("$now-2h..$now"));
     check("$today+1h..$today+2h", &[("2024-05-17T01:00", "2024-05-17T02:00:00.000001Z")]);
@@ -169,7 +169,8 @@ fn ranges_of_instants_and_of_days() {
     check("$today+24h", &[("2024-05-18T00:00", "2024-05-19T00:00")]);
     check("$nowT09:00;1m", &[("2024-05-17T13:45:56.000000Z", "2024-05-17T13:46:56.000000Z")]);
     check("$today..$today-3d", &[]);
-    // Up to a business day only those count, from one all do.
+    // A range that ends at a business day contains only business days; one that starts there
+    // contains all days.
     check(
         "$today..$today+1bd",
         &[("2024-05-17T00:00", "2024-05-18T00:00"), ("2024-05-20T00:00", "2024-05-21T00:00")],
@@ -183,18 +184,18 @@ fn spans_of(text: &str) -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn a_change_of_clocks() {
-    // A day ends when the clock shows the same time again, hours are elapsed time.
+fn intervals_across_clock_changes() {
+    // A day ends at the same local time, hours are elapsed time.
     check("2024-10-27@Europe/Berlin;1d", &[("2024-10-26T22:00", "2024-10-27T23:00")]);
     check("2024-10-27@Europe/Berlin;24h", &[("2024-10-26T22:00", "2024-10-27T22:00")]);
     check("2024-03-31@Europe/Berlin", &[("2024-03-30T23:00", "2024-03-31T22:00")]);
-    // The hour that comes twice is its first, as for to_utc.
+    // A repeated hour means its first occurrence, as in `to_utc`.
     check("2024-10-27T02@Europe/Berlin", &[("2024-10-27T00:00", "2024-10-27T01:00")]);
     check("2024-03-31T02:30@Europe/Berlin;1h", &[("2024-03-31T01:30", "2024-03-31T02:30")]);
 }
 
 #[test]
-fn what_is_nearer_precedes() {
+fn the_innermost_suffix_takes_precedence() {
     check(
         "[2024-01-15T08:00,2024-01-16]T09",
         &[("2024-01-15T08:00", "2024-01-15T08:01"), ("2024-01-16T09:00", "2024-01-16T10:00")],
@@ -205,7 +206,7 @@ fn what_is_nearer_precedes() {
         "[2024,2025]-01-05",
         &[("2024-01-05T00:00", "2024-01-06T00:00"), ("2025-01-05T00:00", "2025-01-06T00:00")],
     );
-    // With an offset, or a blank before the time, a text is an instant.
+    // A time with an offset, or after a space, is a single timestamp.
     check(
         "2024-02-03T10:10:10+01:00;1m",
         &[("2024-02-03T09:10:10.000000Z", "2024-02-03T09:11:10.000000Z")],
@@ -213,9 +214,9 @@ fn what_is_nearer_precedes() {
     check("2024-02-03 10:10", &[("2024-02-03T10:10", "2024-02-03T10:10:00.000001Z")]);
 }
 
-/// Short texts and long ones that ask for more than there is room or time for.
+/// Short and long strings that would exceed the limits on memory or time.
 #[test]
-fn bombs_are_refused() {
+fn expansion_bombs_are_refused() {
     let many = "too many intervals [limit=100000]";
     let list = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
     for (text, message) in [
@@ -226,7 +227,7 @@ fn bombs_are_refused() {
         (list("2024#Mon", 50_000), many.into()),
         ("2024-01-01;1h;1d;9223372036854775807".into(), many.into()),
         ("2024-01-01;1h;0d;9223372036854775807".into(), many.into()),
-        // Nothing is kept, and yet it ends.
+        // The filter keeps nothing, but the loop still ends at the limit.
         ("2024-01-06#Sun;1h;7d;9223372036854775807".into(), many.into()),
         ("$today..$today+2000000d".into(), many.into()),
         ("$today+2147483647bd".into(), "interval is out of range".into()),

@@ -1,10 +1,9 @@
-//! Abbreviations of time zones that mean one zone, with daylight time under either name, as the
-//! reference reads them. Names that several zones use in their own sense (`IST`, `AMT`, `ACT`) are
-//! none.
+//! Time zone abbreviations with a unique zone, as in the reference; either name of a zone includes
+//! its daylight time. Ambiguous abbreviations (`IST`, `AMT`, `ACT`) are not listed.
 
 use chrono_tz::Tz;
 
-/// The zone in which an abbreviation is in use, letter case ignored.
+/// The zone of an abbreviation, ignoring case.
 pub(super) fn zone_of(abbreviation: &str) -> Option<Tz> {
     let is_it = |name: &str| name.eq_ignore_ascii_case(abbreviation);
     let found = ZONES.iter().find(|(_, names)| names.split(' ').any(is_it));

@@ -1,4 +1,4 @@
-//! A frame of Polars through QuestDB's Rust client, and the table read back as one:
+//! Writes a Polars frame through QuestDB's Rust client and reads the table back as one:
 //! `questdb-rs-polars CONF TABLE`.
 
 use std::env::args;
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Three rows, the last with nulls; a column for each type of Polars that a table takes.
+/// Three rows, the last with nulls; one column per Polars type that a table accepts.
 fn frame() -> Result<DataFrame, Box<dyn Error>> {
     let start = 1_700_000_000_000_000_i64;
     let micros = DataType::Datetime(TimeUnit::Microseconds, Some(TimeZone::UTC));
@@ -57,7 +57,7 @@ where
     Series::new(PlSmallStr::from(name), values).into_column()
 }
 
-/// Prints the columns with their types in Polars, and the rows.
+/// Prints the columns with their Polars types, and the rows.
 fn print(frame: &DataFrame) {
     for column in frame.columns() {
         println!("{} {}", column.name(), column.dtype());

@@ -1,4 +1,4 @@
-//! A batch of Arrow through QuestDB's Rust client, and the table read back as Arrow:
+//! Writes an Arrow batch through QuestDB's Rust client and reads the table back as Arrow:
 //! `questdb-rs-client CONF TABLE arrow`.
 
 use std::error::Error;
@@ -28,12 +28,12 @@ pub fn run(conf: &str, table: &str) -> Result<(), Box<dyn Error>> {
     let db = QuestDb::connect(conf)?;
     let at = Some(ColumnName::new("ts")?);
     db.flush_arrow_batch(table, &batch()?, at, &overrides, None)?;
-    // The second batch of a connection knows the symbols of the first one.
+    // The second batch of a connection reuses the symbols of the first.
     db.flush_arrow_batch(table, &batch()?.slice(1, 1), at, &overrides, None)?;
     read(conf, table)
 }
 
-/// Three rows, the last with nulls; a column for each type of Arrow that a table takes.
+/// Three rows, the last with nulls; one column per Arrow type that a table accepts.
 fn batch() -> Result<RecordBatch, Box<dyn Error>> {
     let symbols: DictionaryArray<Int32Type> = [Some("a"), Some("b"), None].into_iter().collect();
     let lists = ListArray::from_iter_primitive::<Float64Type, _, _>([
@@ -72,7 +72,7 @@ fn batch() -> Result<RecordBatch, Box<dyn Error>> {
     Ok(RecordBatch::try_from_iter(columns)?)
 }
 
-/// Prints the columns with their types in Arrow, and the rows.
+/// Prints the columns with their Arrow types, and the rows.
 fn read(conf: &str, table: &str) -> Result<(), Box<dyn Error>> {
     let mut reader = Reader::from_conf(conf)?;
     let sql = format!("SELECT * FROM {table} WHERE timestamp > $1");

@@ -1,6 +1,6 @@
-//! Rows through QuestDB's Rust client: `questdb-rs-client CONF TABLE VERSION`. Over the columnar
-//! protocol (`ws::…`) they are read as well, and printed; with `arrow` for the version they are
-//! batches of Arrow. With `stops` it prints how queries end that are stopped.
+//! Writes rows through QuestDB's Rust client: `questdb-rs-client CONF TABLE VERSION`. Over the
+//! columnar protocol (`ws::…`) it also reads and prints them. VERSION `arrow` uses Arrow batches;
+//! `stops` prints the outcome of stopped queries.
 
 mod frames;
 mod stops;
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the rows from the second one on.
+/// Prints the rows, starting with the second.
 fn read(conf: &str, table: &str) {
     let mut reader = Reader::from_conf(conf).expect("a connection that reads");
     let sql = format!("SELECT s, f, i, b, m, timestamp FROM {table} WHERE i >= $1");

@@ -1,5 +1,5 @@
-//! Queries that are stopped: by a timeout of their own, and by a cancel in the middle, with and
-//! without credit. Each connection goes on.
+//! Queries stopped by their own timeout and by a cancel half-way, with and without credit. Each
+//! connection remains usable.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub fn run(conf: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What a query that takes too long ends with.
+/// Returns the error of a query that takes too long.
 fn late(reader: &mut Reader, sql: &str, timeout_ms: Option<u64>) -> String {
     let query = reader.prepare(sql);
     let query = match timeout_ms {
@@ -48,7 +48,7 @@ fn late(reader: &mut Reader, sql: &str, timeout_ms: Option<u64>) -> String {
     rows.err().map_or_else(|| "ended".to_owned(), |error| format!("{:?}", error.code()))
 }
 
-/// How many batches the next query of the connection has.
+/// Number of batches of the next query on the connection.
 fn next(reader: &mut Reader) -> Result<u32, Box<dyn Error>> {
     let mut cursor = reader.prepare("SELECT 1").execute()?;
     let mut batches = 0;

@@ -1,4 +1,4 @@
-//! What sqlx makes of a server: a JSON object with an entry for each check.
+//! Runs sqlx on a server and prints a JSON object with an entry per check.
 
 use std::env;
 use std::path::Path;
@@ -69,7 +69,7 @@ async fn types(pool: &PgPool) -> Result<Value> {
     ]))
 }
 
-/// What the macros of sqlx ask when they compile a statement.
+/// The query that sqlx macros send to compile a statement.
 async fn described(pool: &PgPool) -> Result<Value> {
     let query = "SELECT id, name, height + 1 AS more FROM sqlx_places WHERE id = $1";
     let found = pool.describe(query).await?;
@@ -136,7 +136,7 @@ async fn copied(pool: &PgPool) -> Result<Value> {
     Ok(json!([rows, notes]))
 }
 
-/// Listening is accepted; no session notifies.
+/// LISTEN is accepted; no session sends notifications.
 async fn listened(options: &PgConnectOptions) -> Result<Value> {
     let pool = PgPoolOptions::new().max_connections(1).connect_with(options.clone()).await?;
     let mut listener = PgListener::connect_with(&pool).await?;

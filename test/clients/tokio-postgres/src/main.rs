@@ -18,19 +18,19 @@ type Answer<T> = Result<T, Box<dyn Error>>;
 
 const SLOW: &str = "SELECT sum(sqrt(x)) AS tokio FROM long_sequence(100000000000)";
 
-/// What was seen, as members of a JSON object.
+/// Results as members of a JSON object.
 #[derive(Default)]
 struct Seen(String);
 
 impl Seen {
     fn tell(&mut self, name: &str, value: impl std::fmt::Debug) {
         let comma = if self.0.is_empty() { "" } else { "," };
-        // Numbers, and texts without anything to escape, look alike in Rust and JSON.
+        // Numbers, and strings without special characters, have the same form in Rust and JSON.
         let _ = write!(self.0, "{comma}{name:?}:{value:?}");
     }
 }
 
-/// SQLSTATE of an error, and where it says it is.
+/// SQLSTATE and position of an error.
 fn state_of(error: &tokio_postgres::Error) -> String {
     let Some(failure) = error.as_db_error() else { return error.to_string() };
     let place = match failure.position() {
@@ -48,7 +48,7 @@ async fn count(client: &Client, query: &str) -> Answer<i64> {
     Ok(client.query_one(query, &[]).await?.get(0))
 }
 
-/// Binary values both ways: the driver knows no other format for them.
+/// Binary values in both directions: the driver supports no other format for them.
 async fn types(client: &Client, seen: &mut Seen) -> Answer<()> {
     let create = "CREATE TABLE tp (ts TIMESTAMP, b BOOLEAN, h SHORT, i INT, l LONG, f FLOAT, \
                   d DOUBLE, s SYMBOL, v VARCHAR, u UUID, a DOUBLE[]) \
@@ -100,7 +100,7 @@ async fn types(client: &Client, seen: &mut Seen) -> Answer<()> {
             format!("{:?}", row.get::<_, Vec<f64>>(10)),
         ],
     );
-    // A simple query answers texts.
+    // A simple query returns strings.
     let mut texts = Vec::new();
     for message in client.simple_query("SELECT i, d, s, v FROM tp; SELECT 1").await? {
         if let SimpleQueryMessage::Row(row) = message {
@@ -111,7 +111,7 @@ async fn types(client: &Client, seen: &mut Seen) -> Answer<()> {
     Ok(())
 }
 
-/// Executions that wait for each other's answers at the end only: a pipeline.
+/// A pipeline: responses are awaited only at the end.
 async fn batch(client: &Client, seen: &mut Seen) -> Answer<()> {
     let insert = client.prepare("INSERT INTO tp (ts, i) VALUES ($1, $2)").await?;
     let rows: Vec<(SystemTime, i32)> = (0..500).map(|n| (moment(0), n)).collect();

@@ -149,8 +149,7 @@ function pictureOf(props: DrawnProps) {
   const wanted = createMemo(own, undefined, { equals: isSame });
   // A range of times means nothing on an axis of prices or sizes.
   createEffect(on(axis, () => zoom.startOver(), { defer: true }));
-  // If only part of the rows is loaded, the server aggregates all of them for the chart, and again
-  // whenever the chart changes.
+  // If only some rows are loaded, the server aggregates all of them at every change of the chart.
   createEffect(
     on([() => props.result, () => props.revision, wanted], () => {
       if (isPart(props.result)) {

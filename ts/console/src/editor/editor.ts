@@ -321,8 +321,7 @@ export class SqlEditor {
       ]),
       EditorView.contentAttributes.of({
         'aria-label': 'SQL editor. Escape, then Tab leaves it.',
-        // Scrollable content must be reachable by keyboard; axe does not recognize that this text
-        // is editable.
+        // Scrollable content must be reachable by keyboard; axe takes this text for read-only.
         tabindex: '0',
         spellcheck: 'false',
         autocorrect: 'off',
