@@ -81,6 +81,7 @@ const SECTIONS = {
     ['repeated-statements', 'Repeated statements'],
     ['views', 'Views'],
     ['format', 'Storage format'],
+    ['glossary', 'Glossary'],
     ['sql-correctness', 'Correctness of SQL'],
     ['contributing', 'Contributing'],
     ['decisions/README', 'Decisions'],
